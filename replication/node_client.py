@@ -39,6 +39,7 @@ from replication.wire.protocol import (
     TOP_PATH,
     TOP_ZONES_PATH,
     UNPROVEN,
+    UPGRADE_PATH,
     ZONES_PATH,
     Ack,
     ComputedTypes,
@@ -189,6 +190,13 @@ class NodeClient:
         """
         body = encode_message(settings.to_json())
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
+
+    def upgrade(self, signed: bytes) -> None:
+        """Send a signed package (`upgrade_order`), which the node installs later. `Status.upgrade` has the result.
+
+        Raise Refused if the node doesn't allow upgrades, or if the agent is too old.
+        """
+        self._request("PUT", UPGRADE_PATH, signed, len(signed), self.seconds_for(len(signed)))
 
     def top(self) -> Top:
         """Return PowerDNS's most frequent queries. Raise NodeUnreachable, or NotServed if PowerDNS doesn't answer."""

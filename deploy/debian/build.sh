@@ -81,7 +81,7 @@ build_release() {
         sed -i 's/^RestartSec=2$/&\nRestartSteps=5\nRestartMaxDelaySec=60/' "$stage/files/units/dnspanel@.service"
     # nfpm takes the times of a tree's files from the disk.
     find "$stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-    for recipe in "$CACHE"/source/deploy/debian/packages/*.yaml; do
+    for recipe in "$CACHE"/source/deploy/debian/packages/dnspanel{-agent,-front,-cli,}.yaml; do
         package=$(basename "$recipe" .yaml)
         arch=$(sed -n 's/^arch: //p' "$recipe")
         sed "s/@VERSION@/$DEBIAN_VERSION+deb$number/; s/@PYTHON@/$python/; s/@NEXT_PYTHON@/3.$((${python#3.} + 1))/
@@ -90,6 +90,10 @@ build_release() {
         gzip -9n -f "$stage/changelog"
         (cd "$stage" && "$TOOLS/bin/nfpm" package --packager deb --config nfpm.yaml \
             --target "$out/${package}_$DEBIAN_VERSION+deb${number}_$arch.deb" >/dev/null)
+        [ "$package" = dnspanel-agent ] || continue
+        # The panel's package, which is built last, has the agent's package for nodes.
+        install -D -m 644 -t "$stage/panel/agents" "$out/${package}_$DEBIAN_VERSION+deb${number}_$arch.deb"
+        find "$stage/panel" -maxdepth 1 -o -path '*/agents/*' | xargs touch --no-dereference --date="@$SOURCE_DATE_EPOCH"
     done
     write_bills "$out" "$stage"
     (cd "$out" && sha256sum ./*.deb ./*.json | sed 's, \./, ,' >SHA256SUMS)

@@ -18,6 +18,7 @@ from replication.agent.powerdns.powerdns_computed_types import ComputedTypesKeep
 from replication.agent.powerdns.top import TopLists
 from replication.agent.updates.apply_push import Applier
 from replication.agent.updates.snapshot_upload import Snapshots
+from replication.agent.upgrade_request import UpgradeRequest
 from replication.agent.zones import zones_answer
 from replication.errors import NotServed, ReplicationError
 from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
@@ -39,6 +40,7 @@ class Parts:
     end_powerdns: Callable[[], bool]
     computed_types: ComputedTypesKeeper
     sealing_keys: SealingKeys
+    upgrade: UpgradeRequest
 
 
 class AgentServer(PanelServer):
@@ -164,6 +166,11 @@ def _repair(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Ma
     return ack.to_json() | {"words": repaired.differences, "rows": repaired.rows}
 
 
+def _take_upgrade(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
+    server.parts.upgrade.take(body)
+    return {}
+
+
 _SNAPSHOT = re.compile(re.escape(protocol.SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
 _SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
 _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
@@ -171,6 +178,7 @@ _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
 _PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, Message], Mapping[str, Any]]] = {
     protocol.SEGMENTS_PATH: _apply,
     protocol.REPAIRS_PATH: _repair,
+    protocol.UPGRADE_PATH: _take_upgrade,
 }
 # Bodies that are read at once. All other PUTs are pushes.
 _SMALL_PUTS: Mapping[str, Callable[[Any, bytes], None]] = {

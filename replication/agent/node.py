@@ -27,6 +27,7 @@ from replication.agent.updates.apply_push import Applier
 from replication.agent.updates.purge import ControlSocket, Purger, Receivers
 from replication.agent.updates.rebuild_node import Rebuild
 from replication.agent.updates.snapshot_upload import Snapshots
+from replication.agent.upgrade_request import UpgradeRequest
 from replication.disk import disk_of
 from replication.errors import Busy
 from replication.store import mapped
@@ -62,6 +63,7 @@ class AgentNode:
         powerdns = RunningConfig(control)
         api = PdnsApi(config.api_port, config.api_key)
         self.sealing_keys = SealingKeys(config.state_dir)
+        self.upgrade = UpgradeRequest(config.state_dir)
         self.rebuild = Rebuild(config, self.identity, control, sealing_keys=self.sealing_keys.secret)
         self._store = self.rebuild.open_store()
         purger = Purger(
@@ -205,6 +207,7 @@ class AgentNode:
             end_powerdns=self.rebuild.end_powerdns,
             computed_types=self.computed_types,
             sealing_keys=self.sealing_keys,
+            upgrade=self.upgrade,
         )
         return AgentServer(
             (self._config.listen_host, self._config.listen_port),
@@ -231,6 +234,7 @@ class AgentNode:
         health = self.applier.health
         position, main, records = self._store.position_and_digests()
         uses = self._store.use()
+        upgrades, upgrade_message = self.upgrade.state()
         map_used = max(use.used_bytes / use.map_bytes for use in uses)
         disk = disk_of(self._config.lmdb_path.parent)
         return Status(
@@ -277,6 +281,9 @@ class AgentNode:
             listen=(join_port(self._config.dns_address, self._config.dns_port),),
             agent_port=self._config.listen_port,
             role=role_of(self._config.identity),
+            debian=self.upgrade.debian,
+            upgrades=upgrades,
+            upgrade_message=upgrade_message,
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:

@@ -28,6 +28,8 @@
     POST /v1/restart                        200 {}             PowerDNS stops; its supervisor starts it again
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the running PowerDNS has them
     PUT  /v1/front                          200 {}             to a front: `FrontSettings`; once the front uses them
+    PUT  /v1/upgrade                        200 {}             body: the agent's Debian package, signed by the panel
+                                                               (`agent.upgrade_request`); `Status.upgrades` shows more
 
 An error response is `{"error": <class of replication.errors>, "message": <text>, "position": <position or null>,
 "spoken": <the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap or
@@ -74,6 +76,7 @@ SEALING_KEYS_PATH = "/v1/sealing-keys"
 RESTART_PATH = "/v1/restart"
 COMPUTED_TYPES_PATH = "/v1/computed-types"
 FRONT_PATH = "/v1/front"
+UPGRADE_PATH = "/v1/upgrade"
 
 RESPOND_ASYNC = "respond-async"  # RFC 7240, section 4.1
 UNPROVEN = "Unproven"  # percent-encoded zone names, separated by commas
@@ -259,6 +262,10 @@ class Status:
     listen: tuple[str, ...] = ()  # where it answers DNS, in the form of `join_port`
     agent_port: int = 0  # the port for the panel's connections
     role: str = ""  # `enrolment.Role`, as the panel had it when this server joined
+    debian: str = ""  # the release of Debian, such as 12; empty: another system
+    # Upgrades of the agent by the panel: refused, allowed, waiting, running, installed or failed, with the reason.
+    upgrades: str = ""
+    upgrade_message: str = ""
 
     def to_json(self) -> dict[str, Any]:
         message = asdict(self)

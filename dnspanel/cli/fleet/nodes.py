@@ -1,4 +1,4 @@
-"""The command `dnspanel nodes`: show the state of nodes, and approve, drain, resync, revoke or retire them."""
+"""The command `dnspanel nodes`: show the state of nodes, and approve, drain, resync, upgrade, revoke or retire them."""
 
 import time
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.fleet.upgrade_nodes import upgrade
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import segment
@@ -25,6 +26,7 @@ _LISTED = (
     Column("QPS", _live("qps"), right=True),
     Column("MS", _live("latency_ms"), right=True),
     Column("CACHE", lambda row: _percent(row), right=True),
+    Column("AGENT", "agent"),
     Column("ADDRESS", lambda row: f"{row['dns_address']} {row['dns_port']}"),
 )
 
@@ -32,6 +34,9 @@ _LISTED = (
 @click.group(cls=Commands)
 def nodes() -> None:
     """Manage the name servers that answer for the zones."""
+
+
+nodes.add_command(upgrade)
 
 
 @nodes.command("list")
@@ -61,6 +66,7 @@ def show(session: Session, name: str) -> None:
         "public addresses": node["public_addresses"] or None,
         "agent": f"{node['agent_host']} port {node['agent_port']}",
         "agent version": f"{node['agent']} (older than the panel)" if node["agent_is_older"] else node["agent"] or None,
+        "upgrade": " ".join(filter(None, (node["upgrade"], node["upgrade_message"]))),
         "not as in the panel": node["setup_differences"] or None,
     }
     session.show(node, details)

@@ -46,6 +46,7 @@ class Reported:
     computes: str  # which of ALIAS and LUA it answers; empty if not reported
     resolver_problem: str
     unanswered_count: int
+    is_answering: bool  # PowerDNS answers with all data of the node's files
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -90,9 +91,9 @@ def read_report(node: Node) -> Reported:
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
     free = report.get("disk_free_bytes")
-    needed = int(report.get("wanted_schema") or 0)
+    needed, heard = int(report.get("wanted_schema") or 0), bool(report)
     return Reported(
-        heard=bool(report),
+        heard=heard,
         state=str(report.get("state", "")),
         powerdns=f"dnsdist {told.get('dnsdist', '')}".strip() if node.is_front else str(told.get("powerdns", "")),
         installed=str(report.get("installed_powerdns") or told.get("installed") or ""),
@@ -113,6 +114,7 @@ def read_report(node: Node) -> Reported:
         computes=describe_computed(reported_types(node)),
         resolver_problem=str(report.get("resolver_problem") or ""),
         unanswered_count=len(node.unanswered),
+        is_answering=heard and not report.get("unserved") and report.get("answered") == report.get("position"),
     )
 
 

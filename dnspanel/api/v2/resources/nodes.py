@@ -29,6 +29,7 @@ from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.nodes import node_lifecycle, unjoined
+from dnspanel.fleet.nodes.agent_upgrades import UpgradeState, upgrade_agent, upgrade_state
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, watched_statuses
@@ -44,6 +45,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     "revoke": node_lifecycle.revoke,
     "resync": resync.resync,
     "check": resync.check_now,
+    "upgrade": upgrade_agent,
 }
 # The fields that a node's tag covers. Statistics change every second, so the tag does not cover them.
 _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "fingerprint")
@@ -97,6 +99,12 @@ class NodeSerializer(serializers.Serializer):
     agent_is_older = serializers.BooleanField(
         allow_null=True, help_text="True if the agent is older than the panel; null: unknown."
     )
+    upgrade = serializers.ChoiceField(
+        choices=[(str(state), str(state)) for state in UpgradeState],
+        help_text="Upgrade of the agent to the panel's version; `unavailable`: the panel can't upgrade this agent.",
+    )
+    upgrade_message = serializers.CharField(help_text="Reason of `upgrade`; can be empty.")
+    is_answering = serializers.BooleanField(help_text="True if PowerDNS answers with all data of the node's files.")
     setup_differences = serializers.ListField(
         child=serializers.CharField(), help_text="Differences of the server's setup from the panel's, in sentences."
     )
@@ -274,13 +282,14 @@ class NodeAct(V2View):
         parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
     )
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
-        """Approve, decline, drain, resume, resync, check, revoke or retire a node.
+        """Approve, decline, drain, resume, resync, check, upgrade, revoke or retire a node.
 
         Needs the permission `nodes`. `approve` and `decline` decide on a node's request to join. `approve` needs the
         `fingerprint` that the node's agent printed. A drained node receives no changes and continues to serve its
         current data until `resume`.
 
-        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` revokes the node's
+        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `upgrade` sends the agent's
+        package of the panel's version; the node's field `upgrade` shows the result. `revoke` revokes the node's
         certificate. `retire` removes the node permanently.
         """
         actor, node = _to_change(request, name)
@@ -342,6 +351,7 @@ def _node_json(name: str) -> dict[str, Any]:
 def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> dict[str, Any]:
     node = status.node
     reported = read_report(node)
+    upgrade, upgrade_message = upgrade_state(node)
     waiting = node_lifecycle.request_of(node) if node.state == NodeState.AWAITING_APPROVAL else None
     return row_json(
         NodeSerializer,
@@ -352,6 +362,9 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         powerdns=reported.powerdns,
         agent=reported.agent,
         agent_is_older=reported.is_older,
+        upgrade=str(upgrade),
+        upgrade_message=upgrade_message,
+        is_answering=reported.is_answering,
         setup_differences=list(setup_differences(node, is_rebuilding=hasattr(node, "bootstrap"))),
         remarks=list(reported.remarks),
         sequence=node.acked,
