@@ -93,7 +93,7 @@ build_release() {
         [ "$package" = dnspanel-agent ] || continue
         # The panel's package, which is built last, has the agent's package for nodes.
         install -D -m 644 -t "$stage/panel/agents" "$out/${package}_$DEBIAN_VERSION+deb${number}_$arch.deb"
-        find "$stage/panel" -maxdepth 1 -o -path '*/agents/*' | xargs touch --no-dereference --date="@$SOURCE_DATE_EPOCH"
+        touch --date="@$SOURCE_DATE_EPOCH" "$stage/panel" "$stage/panel/agents" "$stage"/panel/agents/*
     done
     write_bills "$out" "$stage"
     (cd "$out" && sha256sum ./*.deb ./*.json | sed 's, \./, ,' >SHA256SUMS)

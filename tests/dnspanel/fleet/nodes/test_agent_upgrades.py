@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.serialization import pkcs7
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from django.utils import timezone
 
-from dnspanel.accounts.errors import Forbidden
 from dnspanel.accounts.models import AuditEntry, Role
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeEvent
 from dnspanel.fleet.nodes.agent_upgrades import UpgradeState, upgrade_agent, upgrade_state
 from dnspanel.fleet.nodes.authority import ensure_authority
+from dnspanel.zones.errors import Forbidden
 from replication import __version__
 from replication.agent import upgrade_request
 from tests.dnspanel.fleet.conftest import EnrolledAgent
