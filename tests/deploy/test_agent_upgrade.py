@@ -115,13 +115,13 @@ def check_compromised_agent(node: Machine, directory: Path) -> None:
     )
     (tree / "DEBIAN/postinst").write_text("#!/bin/sh\ntouch /root/evil\n")
     (tree / "DEBIAN/postinst").chmod(0o755)
-    evil = node.root / "tmp/evil.deb"
+    evil = node.root / "opt/evil.deb"
     subprocess.run(["dpkg-deb", "--build", "--root-owner-group", str(tree), str(evil)], check=True)
     # The agent's own key is the best that an attacker on the node has.
     identity = "/var/lib/dnspanel-agent/identity"
     sign = f"openssl cms -sign -binary -nodetach -outform DER -signer {identity}/node.pem -inkey {identity}/node.key"
     is_allowed = node.run("sh", "-c", "ls /etc/dnspanel-agent") != "agent.toml\n"
-    for make in ("cat /tmp/evil.deb", f"{sign} -in /tmp/evil.deb", "echo"):
+    for make in ("cat /opt/evil.deb", f"{sign} -in /opt/evil.deb", "echo"):
         put = f"mkdir -p {REQUEST.removesuffix('/request')} && {make} >{REQUEST}.part && mv {REQUEST}.part {REQUEST}"
         node.run("runuser", "-u", "pdns", "--", "sh", "-c", put)
         if is_allowed:
@@ -142,22 +142,20 @@ def check_compromised_agent(node: Machine, directory: Path) -> None:
 def check_old_package(panel: Machine, node: Machine, packages: Path, release: str) -> None:
     """Check that a package that the panel signed before cannot be sent again later to get an older agent."""
     (old,) = packages.glob("dnspanel-agent_*.deb")
-    shutil.copy(old, panel.root / "root/old.deb")
+    shutil.copy(old, panel.root / "opt/old.deb")
     script = (
         "from django.utils import timezone; from cryptography import x509;"
         "from cryptography.hazmat.primitives import hashes;"
         "from cryptography.hazmat.primitives.serialization import Encoding, pkcs7;"
         "from dnspanel.fleet.nodes.authority import client_key, ensure_authority;"
         "a = ensure_authority(now=timezone.now());"
-        "b = pkcs7.PKCS7SignatureBuilder().set_data(open('/tmp/old.deb', 'rb').read());"
+        "b = pkcs7.PKCS7SignatureBuilder().set_data(open('/opt/old.deb', 'rb').read());"
         "b = b.add_signer(x509.load_pem_x509_certificate(a.client_pem.encode()), client_key(a), hashes.SHA256());"
-        "open('/tmp/old.signed', 'wb').write(b.sign(Encoding.DER, [pkcs7.PKCS7Options.Binary]))"
+        "open('/var/lib/dnspanel/old.signed', 'wb').write(b.sign(Encoding.DER, [pkcs7.PKCS7Options.Binary]))"
     )
-    panel.run("sh", "-c", "mv /root/old.deb /tmp/old.deb && chmod 644 /tmp/old.deb")
     panel.run("dnspanel", "manage", "shell", "-c", script)
-    shutil.copy(panel.root / "tmp/old.signed", node.root / "tmp")
-    node.run("chown", "pdns:", "/tmp/old.signed")
-    node.run("mv", "/tmp/old.signed", REQUEST)
+    shutil.copy(panel.root / "var/lib/dnspanel/old.signed", node.root / "var/lib/dnspanel-agent/state/upgrade")
+    node.run("mv", f"{Path(REQUEST).parent}/old.signed", REQUEST)
     until(lambda: "is older than" in node.run("cat", OUTCOME, may_fail=True), seconds=30, what="the refusal")
     assert agent_version(node) == f"{NEXT}+deb{release}"
 
@@ -192,7 +190,7 @@ def upgrade_panel(panel: Machine, packages: Path, release: str, version: str, di
 
 
 def next_release(packages: Path, release: str, version: str, directory: Path) -> Path:
-    """Make packages of this checkout with another number, and return the panel's. The agent of BROKEN does not start."""
+    """Make packages of this checkout with another number. Return the panel's. The agent of BROKEN does not start."""
     (agent,), (panel,) = packages.glob("dnspanel-agent_*.deb"), packages.glob("dnspanel_*.deb")
     number = f"{version}+deb{release}"
     tree = unpack(agent, directory / "agent", "dnspanel-agent", number, version)

@@ -20,6 +20,7 @@ from dnspanel.fleet.conditions.nodes import node_conditions
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import fronts, machines, node_lifecycle, rotate, unjoined
+from dnspanel.fleet.nodes.agent_upgrades import upgrade_state
 from dnspanel.fleet.nodes.reported import explain_rebuild, read_report
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
@@ -107,6 +108,7 @@ def _context_of_node(node: Node, now: datetime) -> dict[str, object]:
         "expired": node.certificate_expires_at is not None and node.certificate_expires_at <= now,
         "unanswered": tuple(map(Unanswered._make, node.unanswered[:MOST_UNANSWERED])),
         "panel_version": __version__,
+        "upgrade": upgrade_state(node),
     }
 
 
