@@ -376,8 +376,6 @@ KEEP_DAYS = envseconds("PANEL_KEEP_DAYS", "history=0,dynamic=90,audit=0,imports=
 if any(0 < days < 30 for days in KEEP_DAYS.values()):
     raise ImproperlyConfigured("PANEL_KEEP_DAYS: keep everything for at least 30 days, or 0 for ever.")
 PUBLISHER_DIR = VAR_DIR / "publisher"
-# The agent's packages for nodes: those of the panel's own package, and those that an operator adds for other releases.
-AGENT_PACKAGES = (BASE_DIR / "agents", VAR_DIR / "agents")
 # Uploads, spools and stages of imports, and finished exports. Web processes and bulk workers share this folder.
 TRANSFER_DIR = Path(envstr("PANEL_TRANSFER_DIR", str(VAR_DIR / "transfer")))
 # The number of bulk workers that share the work of one import.

@@ -27,6 +27,9 @@ from replication import __version__
 from replication.errors import ReplicationError
 from replication.node_client import NodeClient
 
+# The panel's own package contains the first directory. An operator adds packages for other releases of Debian.
+DIRECTORIES = (settings.BASE_DIR / "agents", settings.VAR_DIR / "agents")
+
 
 class UpgradeState(StrEnum):
     """The state of the upgrade of a node's agent to the panel's version."""
@@ -98,4 +101,4 @@ def _package_for(node: Node) -> Path | None:
     if not release.isdecimal() or len(release) > 3:
         return None
     name = f"dnspanel-agent_{__version__.replace('.dev', '~dev')}+deb{release}_amd64.deb"
-    return next((path for each in settings.AGENT_PACKAGES if (path := each / name).is_file()), None)
+    return next((path for each in DIRECTORIES if (path := each / name).is_file()), None)

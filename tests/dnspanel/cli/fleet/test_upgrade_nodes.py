@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from dnspanel.cli.fleet import upgrade_nodes
 from dnspanel.fleet.models import Node, NodeGroup
+from dnspanel.fleet.nodes import agent_upgrades
 from dnspanel.fleet.nodes.authority import ensure_authority
 from replication import __version__
 from replication.agent import upgrade_request
@@ -25,15 +26,13 @@ Make = Callable[..., EnrolledAgent]
 
 
 @pytest.fixture
-def upgrade(
-    run: Run, administrator: str, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Any]:
+def upgrade(run: Run, administrator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return a function that runs the command. All nodes allow upgrades, and the panel has a package."""
     monkeypatch.setattr(upgrade_request, "AUTHORITY", tmp_path / "upgrades.pem")
     monkeypatch.setattr(upgrade_request, "OUTCOME", tmp_path / "outcome")
     monkeypatch.setattr(upgrade_nodes, "PAUSE_SECONDS", 0.1)
     (tmp_path / "upgrades.pem").write_text(ensure_authority(now=timezone.now()).ca_pem)
-    settings.AGENT_PACKAGES = (tmp_path,)
+    monkeypatch.setattr(agent_upgrades, "DIRECTORIES", (tmp_path,))
     (tmp_path / f"dnspanel-agent_{__version__.replace('.dev', '~dev')}+deb12_amd64.deb").write_bytes(b"package")
     return lambda *words, **more: run("nodes", "upgrade", *words, token=administrator, **more)
 

@@ -1,12 +1,12 @@
 """Tests of upgrades of agents, with real agents over real TLS. `openssl` verifies what the panel signs.
 
-The package is only text here. tests/deploy/test_agent_upgrade.py installs real packages on a machine.
+Tests `agent.upgrade_request` too. The package is only text here. tests/deploy/test_agent_upgrade.py
+installs real packages on a machine.
 """
 
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
@@ -19,6 +19,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import AuditEntry, Role
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeEvent
+from dnspanel.fleet.nodes import agent_upgrades
 from dnspanel.fleet.nodes.agent_upgrades import UpgradeState, upgrade_agent, upgrade_state
 from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.zones.errors import Forbidden
@@ -47,11 +48,11 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def package(tmp_path: Path, settings: Any) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the panel a package for Debian 12."""
     directory = tmp_path / "packages"
     directory.mkdir()
-    settings.AGENT_PACKAGES = (tmp_path / "none", directory)
+    monkeypatch.setattr(agent_upgrades, "DIRECTORIES", (tmp_path / "none", directory))
     file = directory / f"dnspanel-agent_{__version__.replace('.dev', '~dev')}+deb12_amd64.deb"
     file.write_bytes(PACKAGE)
     return file
