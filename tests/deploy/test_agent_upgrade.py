@@ -74,7 +74,7 @@ def test_the_panel_upgrades_the_agent_of_a_node_that_allows_it(
 
     said = upgrade_nodes(panel, token)
     assert "Not upgraded: ns1: The node doesn’t allow the panel to upgrade the agent." in said
-    assert "Not upgraded: ring0: The panel’s own package upgrades the canary." in said or "ring0" not in said
+    assert "ring0" not in said, "the panel's own package has upgraded the canary"
     check_compromised_agent(node, tmp_path)
 
     assert panel_authority(panel) in node.run("dnspanel-agent", "allow-upgrades")
