@@ -380,6 +380,7 @@ def test_the_page_tells_of_an_agent_older_than_the_panel(
     page = page_of(browser(bob))
     assert agent in page
     assert ("Upgrade the agent on the node." in page) is is_older
+    assert ("The node doesn’t allow the panel to upgrade the agent." in page) is is_older
     assert note in page
     assert ("older than the panel" in page) is is_older
     assert f"dnspanel {__version__}" in page  # in the user menu on each page
