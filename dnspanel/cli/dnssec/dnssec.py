@@ -8,8 +8,6 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.dnssec.dnssec_keys import KEY_COLUMNS, key
-from dnspanel.cli.dnssec.dnssec_other_keys import other_key
-from dnspanel.cli.dnssec.dnssec_policies import policy
 from dnspanel.cli.dnssec.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Commands, Session, options
@@ -301,8 +299,6 @@ def list_keys(session: Session, zone: str) -> None:
 
 
 dnssec.add_command(key)
-dnssec.add_command(other_key)
-dnssec.add_command(policy)
 dnssec.add_command(rollover)
 
 

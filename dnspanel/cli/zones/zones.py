@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.dnssec.dnssec_policies import policy_named
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Commands, Session
@@ -242,7 +241,7 @@ def _act(
     if flags["delete"]:
         acts.append({"op": "delete"})
     if policy is not None:
-        acts.append({"op": "set-policy", "policy": policy_named(session, policy)["id"]})
+        acts.append({"op": "set-policy", "policy": session.find_one("/dnssec/policies", policy, "policy")["id"]})
     if flags["no_policy"]:
         acts.append({"op": "set-policy", "policy": None})
     return only_act(acts, "--add-tag, --remove-tag, --team, --no-team, --policy, --no-policy, --delete")

@@ -1,4 +1,4 @@
-"""Tests of `dnspanel dnssec`, `dnssec.dnssec_keys`, `dnssec.dnssec_other_keys` and `dnssec.dnssec_rollovers`."""
+"""Tests of `dnspanel dnssec`, `dnssec.dnssec_keys` and `dnssec.dnssec_rollovers`."""
 
 import subprocess
 from pathlib import Path
@@ -163,22 +163,6 @@ def test_an_emergency_says_what_it_breaks_and_asks(run: Run) -> None:
     assert "SERVFAIL" in stopped.err
     assert run("dnssec", "rollover", "list").err == "No rollover in progress.\n"
     assert run("dnssec", "rollover", "begin", "a.test", "csk", "--emergency", "--yes").code == 0
-
-
-def test_keys_of_other_signers_come_and_go(run: Run) -> None:
-    run("zones", "create", "example.test")
-    run("dnssec", "sign", "example.test")
-    assert run("dnssec", "other-key", "list", "example.test").err == "No keys of other signers.\n"
-    dnskey = key_material.dnskey_text(257, 13, key_material.generate(13).public)
-    added = run("dnssec", "other-key", "add", "example.test", *dnskey.split())
-    assert (added.code, added.err) == (0, "")
-    [key] = run("dnssec", "other-key", "list", "example.test", "--output", "json").json
-    assert key["dnskey"] == dnskey
-    assert "ECDSAP256SHA256" in run("dnssec", "other-key", "list", "example.test").out
-    assert run("dnssec", "other-key", "add", "example.test", f"other.test. IN DNSKEY {dnskey}").code == 1
-    assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), input="n\n").code == 130
-    assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 0
-    assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 1
 
 
 def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ __all__ = ["server"]
 ZONE = "example.test"
 # Commands whose dry run is a job or another request, or that publish the result of an earlier dry run.
 OTHERWISE = {
-    "dnssec policy run",
     "export",
     "import",
     "nodes drain",
@@ -38,11 +37,9 @@ COMMANDS = {
     "changeZoneDnssec": {"dnssec cds", "dnssec denial", "dnssec signalling"},
     "cloneZone": {"zones clone"},
     "createDnssecKey": {"dnssec key add", "dnssec key import"},
-    "createOtherKey": {"dnssec other-key add"},
     "createRollover": {"dnssec rollover begin"},
     "createZone": {"zones create"},
     "deleteDnssecKey": {"dnssec key delete"},
-    "deleteOtherKey": {"dnssec other-key remove"},
     "deleteZones": {"zones delete"},
     "publishDraft": {"drafts publish"},
     "publishNamedDraft": {"drafts publish"},
@@ -52,12 +49,14 @@ COMMANDS = {
     "undoPublication": {"undo", "publications undo"},
     "undoRevision": {"zones undo"},
 }
-# Operations that set up other servers, with `dnspanel api` and `?dry_run=true`.
+# Operations that set up other servers and signers, with `dnspanel api` and `?dry_run=true`.
 BY_API = {
     "createCatalog",
+    "createOtherKey",
     "createProducedCatalog",
     "createTransferredZone",
     "deleteCatalog",
+    "deleteOtherKey",
     "deleteProducedCatalog",
     "deleteVanityAddresses",
     "giveBackZone",
