@@ -6,8 +6,6 @@ from dnspanel import __version__
 from dnspanel.cli.access.access import access
 from dnspanel.cli.access.audit import audit
 from dnspanel.cli.access.tokens import tokens, whoami
-from dnspanel.cli.access.tsig_keys import tsig_keys
-from dnspanel.cli.access.webhooks import webhooks
 from dnspanel.cli.api import api
 from dnspanel.cli.arguments import prepare_arguments
 from dnspanel.cli.config import environment
@@ -81,8 +79,6 @@ for command in (
     search,
     nodes,
     tokens,
-    tsig_keys,
-    webhooks,
     audit,
     whoami,
     api,

@@ -1,1 +1,1 @@
-"""Commands that show rights, and manage tokens, TSIG keys, webhooks and the audit log."""
+"""Commands that show rights, and manage tokens and the audit log."""

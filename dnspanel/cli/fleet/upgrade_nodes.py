@@ -29,11 +29,11 @@ PAUSE_SECONDS = 1.0
     help="Stop if a node needs more seconds than this.",
 )
 def upgrade(session: Session, names: Sequence[str], group: str | None, at_once: int, timeout: int) -> None:
-    """Upgrade the agents of the nodes NAMES, or of all nodes, to the panel's version.
+    """Upgrade agents to the version of the panel.
 
-    The first node is upgraded alone. The next nodes follow when the new agent runs, the node is in sync, and PowerDNS
-    answers. At the first failure, the command stops and names the node and the reason. Run the same command again to
-    continue. Nodes that already have the version are skipped.
+    Without NAMES, upgrade all nodes. The first node is upgraded alone. The next nodes follow when the new agent runs,
+    the node is in sync, and PowerDNS answers. At the first failure, the command stops and names the node and the
+    reason. Run the same command again to continue. Nodes that already have the version are skipped.
 
     \b
     Examples:

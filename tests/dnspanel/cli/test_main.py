@@ -43,8 +43,6 @@ def test_every_command_explains_itself_without_a_configuration(words: tuple[str,
 FAMILIES = {
     "publications": {"list", "show", "undo", "watch"},
     "drafts": {"list", "show", "set", "delete", "publish", "discard"},
-    "webhooks": {"list", "show", "create", "test", "rotate", "switch", "delete", "deliveries", "replay"},
-    "tsig-keys": {"list", "show", "create", "revoke"},
     "tokens": {"list", "create", "rotate", "revoke"},
 }
 

@@ -17,6 +17,7 @@ __all__ = ["server"]
 ZONE = "example.test"
 # Commands whose dry run is a job or another request, or that publish the result of an earlier dry run.
 OTHERWISE = {
+    "apply",
     "export",
     "import",
     "nodes drain",
