@@ -25,4 +25,5 @@ def calendar_file(events: Iterable[Event], *, name: str, panel_url: str, now: da
         entry.add("categories", [event.kind.value])
         entry.add("url", panel_url + event.path)
         calendar.add_component(entry)
-    return calendar.to_ical()
+    content: bytes = calendar.to_ical()
+    return content

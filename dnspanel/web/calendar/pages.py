@@ -3,7 +3,7 @@
 from datetime import date, datetime, time, timedelta
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -80,8 +80,8 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
     try:
         address = request.META.get("REMOTE_ADDR")
         actor = actor_by_secret(secret=secret, address=address, now=now, kind=TokenKind.FEED)
-    except BadToken:
-        return HttpResponse(status=404)
+    except BadToken as exc:
+        raise Http404 from exc
     with speaking(mail_language(actor.user)):
         events, _ = events_of(actor, Window(now - _PAST, now + _FUTURE, MOST_IN_FEED))
         text = calendar_file(events, name=gettext("DNS calendar"), panel_url=settings.PANEL_URL, now=now)

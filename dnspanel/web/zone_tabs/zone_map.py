@@ -57,7 +57,7 @@ def zone_map(request: PanelRequest, zone_name: str) -> HttpResponse:
     for each in pointers:
         if each.zone is not None and each.rrset is not None:
             found.append((INTO, each.rrset, each.target, each.zone, ""))
-    arrows = _grouped(found)
+    arrows = _arrows_of(found)
     context: dict[str, object] = {
         "arrows": arrows[:MOST_LISTED],
         "drawn": arrows[:MOST_DRAWN],
@@ -104,7 +104,7 @@ def _leading_out(zone: Zone, rrsets: Sequence[RRset], person: User) -> Iterator[
             yield BAD if message else state, rrset, target, zone, message
 
 
-def _grouped(found: Sequence[tuple[str, RRset, str, Zone, str]]) -> list[Arrow]:
+def _arrows_of(found: Sequence[tuple[str, RRset, str, Zone, str]]) -> list[Arrow]:
     """Return an arrow for each state, type and target: dangling ones first, then those of the most records."""
     groups: dict[tuple[str, int, str], list[tuple[RRset, Zone, str]]] = {}
     for state, rrset, target, zone, message in found:

@@ -105,7 +105,7 @@ def test_members_see_only_their_zones_and_their_tokens(make_zone: MakeZone, alic
     seen = ["Publish “Move”", "every zone: Holidays", "www.example.test.: A is removed", "example.test.: Sale"]
     assert texts(mia) == seen
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"])
-    assert texts(mia) == [*seen, "zones tagged shop: Sale"]
+    assert sorted(texts(mia)) == sorted([*seen, "zones tagged shop: Sale"])  # both freezes begin at the same time
     assert {"API token “of pat” expires", "API token “backup” expires"} <= {*texts(alice)}
 
 
