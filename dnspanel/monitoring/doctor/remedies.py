@@ -75,7 +75,7 @@ REMEDIES: Mapping[str, Remedy] = {
     "node.map": Remedy(gettext_noop("Double lmdb-map-size and map_size_mib on the node, then restart both."), _BOTH),
     "node.reader": Remedy(gettext_noop("On the node, restart PowerDNS and the agent."), _BOTH),
     "node.clock": Remedy(_CLOCKS, _NTP),
-    "node.agent": Remedy(gettext_noop("Upgrade the agent on the node."), "apt install --only-upgrade dnspanel-agent"),
+    "node.agent": Remedy(gettext_noop("Upgrade the agent on the node."), "dnspanel nodes upgrade"),
     "node.setup": Remedy(gettext_noop("Correct the agent’s configuration, and run the same join again.")),
     "node.front": Remedy(gettext_noop("Open Nodes, and repair the nodes behind this front.")),
     **dict.fromkeys(("node.agent_port", "node.dns", "node.dns_udp", "node.dns_tcp"), _FIREWALL),
