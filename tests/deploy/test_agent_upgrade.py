@@ -78,6 +78,7 @@ def test_the_panel_upgrades_the_agent_of_a_node_that_allows_it(
     check_compromised_agent(node, tmp_path)
 
     assert panel_authority(panel) in node.run("dnspanel-agent", "allow-upgrades")
+    until(lambda: "due" in upgrade_of_node(panel, token), seconds=60, what="the node's report", pause=1)
     with timed("dnspanel nodes upgrade"):
         assert "1 agent upgraded." in upgrade_nodes(panel, token)
     assert agent_version(node) == f"{NEXT}+deb{release}" != first
@@ -175,10 +176,19 @@ def panel_authority(panel: Machine) -> str:
 
 def upgrade_nodes(panel: Machine, token: str, *, may_fail: bool = False) -> str:
     """Run `dnspanel nodes upgrade` on the panel's machine, and return all that it prints."""
-    settings = f"DNSPANEL_URL=https://{HOST} DNSPANEL_TOKEN={token} SSL_CERT_FILE=/etc/dnspanel/tls/fullchain.pem"
-    said = panel.run("sh", "-c", f"{settings} dnspanel nodes upgrade 2>&1", may_fail=may_fail)
+    said = panel.run("sh", "-c", f"{settings_of(token)} dnspanel nodes upgrade 2>&1", may_fail=may_fail)
     sys.stdout.write(said)
     return said
+
+
+def upgrade_of_node(panel: Machine, token: str) -> str:
+    """Return the line about upgrades that `dnspanel nodes show` prints."""
+    said = panel.run("sh", "-c", f"{settings_of(token)} dnspanel nodes show ns1", may_fail=True)
+    return next((line for line in said.splitlines() if line.startswith("upgrade")), "")
+
+
+def settings_of(token: str) -> str:
+    return f"DNSPANEL_URL=https://{HOST} DNSPANEL_TOKEN={token} SSL_CERT_FILE=/etc/dnspanel/tls/fullchain.pem"
 
 
 def upgrade_panel(panel: Machine, packages: Path, release: str, version: str, directory: Path) -> None:
