@@ -65,7 +65,7 @@ def fold_alike(plans: Sequence[ZonePlan], displayed: Iterable[DisplayPlan] = ())
     for plan in plans:
         for change in plan.changes:
             zones[likeness_of(change)].append(plan.zone.pk)
-    folds = {
+    folds: dict[Likeness | None, Fold] = {
         each: Fold(each, len(of), len(set(of)), []) for each, of in zones.items() if each and len(of) >= ALIKE_FROM
     }
     for display in displayed if folds else ():
