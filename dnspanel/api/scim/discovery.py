@@ -1,6 +1,8 @@
 """The SCIM server's discovery endpoints (RFC 7644, section 4; RFC 7643, sections 5 to 7)."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +17,8 @@ from dnspanel.api.scim.view import ScimView, answer
 
 ROOT = "/scim/v2"
 _CORE = "urn:ietf:params:scim:schemas:core:2.0:"
+# The attributes of users and groups, with the defaults of RFC 7643, section 7, written out.
+_SCHEMAS: Sequence[Mapping[str, Any]] = json.loads(Path(__file__).with_name("schemas.json").read_text())
 
 
 class ServiceProviderConfig(ScimView):
@@ -98,91 +102,10 @@ def _meta(kind: str, path: str) -> Mapping[str, str]:
     return {"resourceType": kind, "location": f"{settings.PANEL_URL}{ROOT}/{path}"}
 
 
-def _attribute(name: str, description: str, kind: str = "string", **other: Any) -> Mapping[str, Any]:
-    """Return an attribute's definition. Clients can write the attribute unless `other` overrides `mutability`."""
-    texts = {"caseExact": False, "uniqueness": "none"} if kind in ("string", "reference") else {}
-    return {
-        "name": name,
-        "type": kind,
-        "multiValued": False,
-        "description": description,
-        "required": False,
-        "mutability": "readWrite",
-        "returned": "default",
-        **texts,
-        **other,
-    }
-
-
-_READ: dict[str, Any] = {"mutability": "readOnly"}
-_REFERENCE: dict[str, Any] = {"caseExact": True, "mutability": "readOnly"}
-_USER_ATTRIBUTES = [
-    _attribute("userName", "What the person signs in with.", required=True, uniqueness="server"),
-    _attribute("displayName", "The person’s name as the directory shows it."),
-    _attribute("active", "Whether the person may sign in.", "boolean"),
-    _attribute(
-        "name",
-        "The person’s name.",
-        "complex",
-        subAttributes=[_attribute("givenName", "First name."), _attribute("familyName", "Last name.")],
-    ),
-    _attribute(
-        "emails",
-        "The one mail address of the person.",
-        "complex",
-        multiValued=True,
-        required=True,
-        subAttributes=[
-            _attribute("value", "The address.", required=True, uniqueness="server"),
-            _attribute("type", "Always work.", canonicalValues=["work"], **_READ),
-            _attribute("primary", "Always true.", "boolean", **_READ),
-        ],
-    ),
-    _attribute(
-        "groups",
-        "The groups that the person is in.",
-        "complex",
-        multiValued=True,
-        mutability="readOnly",
-        subAttributes=[
-            _attribute("value", "Id of the group.", **_REFERENCE),
-            _attribute("$ref", "Where it is read.", "reference", referenceTypes=["Group"], **_REFERENCE),
-            _attribute("display", "Its name.", **_READ),
-            _attribute("type", "Always direct.", canonicalValues=["direct"], **_READ),
-        ],
-    ),
-]
-_IMMUTABLE: dict[str, Any] = {"caseExact": True, "mutability": "immutable"}
-_GROUP_ATTRIBUTES = [
-    _attribute("displayName", "The group’s name; rules of the panel are about it.", required=True),
-    _attribute(
-        "members",
-        "The people in the group.",
-        "complex",
-        multiValued=True,
-        subAttributes=[
-            _attribute("value", "Id of the person.", **_IMMUTABLE),
-            _attribute("$ref", "Where they are read.", "reference", referenceTypes=["User"], **_IMMUTABLE),
-            _attribute("type", "Always User.", canonicalValues=["User"], mutability="immutable"),
-        ],
-    ),
-]
-
-
 def _schemas() -> dict[str, Mapping[str, Any]]:
     return {
-        urn: {
-            "schemas": [f"{_CORE}Schema"],
-            "id": urn,
-            "name": name,
-            "description": description,
-            "attributes": attributes,
-            "meta": _meta("Schema", f"Schemas/{urn}"),
-        }
-        for urn, name, description, attributes in (
-            (USER, "User", "A person with an account.", _USER_ATTRIBUTES),
-            (GROUP, "Group", "A group of people.", _GROUP_ATTRIBUTES),
-        )
+        each["id"]: {"schemas": [f"{_CORE}Schema"], **each, "meta": _meta("Schema", f"Schemas/{each['id']}")}
+        for each in _SCHEMAS
     }
 
 

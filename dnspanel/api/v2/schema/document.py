@@ -4,6 +4,9 @@ The first line of a method's docstring becomes the operation's summary, and the 
 adds everything that all operations share (problems, rate limit headers, tags), so that no view can forget it.
 """
 
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -26,50 +29,9 @@ from dnspanel.api.v2.schema.texts import answer_text, variable_text
 ROOT = "/api/v2/"
 Schema = dict[str, Any]
 
-# First part of a path → tag and description, in the order of the documentation page.
-TAGS: dict[str, tuple[str, str]] = {
-    "me": ("Start here", "Your token and its rights, kinds of problems, and this document."),
-    "openapi.json": ("Start here", ""),
-    "problems": ("Start here", ""),
-    "zones": ("Change records", "Zones, their RRsets, and changes to them."),
-    "bulk": ("Change records", ""),
-    "change-runs": ("Change records", ""),
-    "search": ("Change records", ""),
-    "expiries": ("Change records", ""),
-    "trash": ("Change records", ""),
-    "dnssec": ("DNSSEC", "Signing of zones: keys, rollovers and policies."),
-    "draft": ("Drafts", "Changes that are saved first and published together."),
-    "drafts": ("Drafts", ""),
-    "requests": ("Approval", "Approval requests, scheduled changes, approval rules, freezes and publish hooks."),
-    "approval-rules": ("Approval", ""),
-    "freezes": ("Approval", ""),
-    "publish-hooks": ("Approval", ""),
-    "templates": ("Templates", "Records with variables, for many zones; sets of name servers."),
-    "template-runs": ("Templates", ""),
-    "name-server-sets": ("Templates", ""),
-    "publications": ("Watch a publication", "Publications, and their progress on every node."),
-    "imports": ("Import", "Import zones from files and servers: read, dry run, publish, undo."),
-    "exports": ("Export", "Export zones to a file."),
-    "nodes": ("Nodes", "The servers that answer DNS queries, and their statistics."),
-    "secondaries": ("Secondaries", "Other name servers that transfer zones from the nodes, and produced catalogs."),
-    "produced-catalogs": ("Secondaries", ""),
-    "catalogs": ("Primaries elsewhere", ""),
-    "transferred-zones": ("Primaries elsewhere", "Zones of other primaries, and consumed catalogs."),
-    "users": ("People and teams", "Accounts, teams, roles, grants and ways to sign in."),
-    "invitations": ("People and teams", ""),
-    "service-accounts": ("People and teams", ""),
-    "roles": ("People and teams", ""),
-    "second-factor-rules": ("People and teams", ""),
-    "teams": ("People and teams", ""),
-    "sign-in-providers": ("People and teams", ""),
-    "scim-directories": ("People and teams", ""),
-    "grants": ("People and teams", ""),
-    "tokens": ("Tokens", "API tokens for programs, and TSIG keys."),
-    "tsig-keys": ("Tokens", ""),
-    "audit": ("Audit", "The audit log, and the destinations that receive it."),
-    "evidence-destinations": ("Audit", ""),
-    "webhooks": ("Webhooks", "Events that the panel sends to your URLs."),
-}
+# Tag → its description and the first parts of its paths, in the order of the documentation page.
+TAGS: Mapping[str, Schema] = tomllib.loads(Path(__file__).with_name("tags.toml").read_text())
+_TAG_OF = {path: tag for tag, about in TAGS.items() for path in about["paths"]}
 _NOT_FOR_GOOD = {
     "application/problem+json",
     "text/csv",
@@ -179,15 +141,14 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
     remove_unused(result)
     add_examples(result)
     used = {tag for operations in result["paths"].values() for op in operations.values() for tag in op["tags"]}
-    described = {name: text for name, text in TAGS.values() if text}
-    result["tags"] = [{"name": name, "description": text} for name, text in described.items() if name in used]
+    result["tags"] = [{"name": tag, "description": TAGS[tag]["description"]} for tag in TAGS if tag in used]
     return result
 
 
 def tag_of(path: str) -> str:
     """Return the OpenAPI tag of a path, or "Other" for an unknown path."""
     first, *below = path.removeprefix(ROOT).split("/")
-    return TAGS.get("dnssec" if "dnssec" in below else first, ("Other", ""))[0]
+    return _TAG_OF.get("dnssec" if "dnssec" in below else first, "Other")
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:

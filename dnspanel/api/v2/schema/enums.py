@@ -1,98 +1,20 @@
 """Name the enumerations in the OpenAPI document, so that generated clients have one type for each. Pure.
 
-A set of values has the same name wherever it is used. This module lists each name with one place where the values
-occur. Names aren't derived from other names in the document, because a new field elsewhere would then rename a type in
-every client.
+A set of values has the same name wherever it is used. The file beside this module lists each name with one place where
+the values occur. Names aren't derived from other names in the document, because a new field elsewhere would then rename
+a type in every client.
 """
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 Schema = dict[str, Any]
 Enums = dict[str, Schema]
 
 # Name → a place with these values: `Component.member`, `Component.member[]` or `operationId?parameter`.
-NAMES = {
-    "ActorKind": "Actor.kind",
-    "ApexOption": "OptionsRequest.soa",
-    "ApproverRole": "ApprovalRule.approver_role",
-    "AuditKind": "Act.kind",
-    "CatalogListingState": "CatalogListing.state",
-    "CatalogState": "Catalog.state",
-    "ChangeOp": "ChangeOrderRequest.op",
-    "ChangeRunOutcome": "ChangeRunZone.outcome",
-    "ChangeTarget": "BulkRequest.into",
-    "Channel": "Revision.channel",
-    "ConflictSide": "ResolveRequest.choice",
-    "CsvDelimiter": "CsvRequest.delimiter",
-    "DeliveryState": "Delivery.state",
-    "DenialMethod": "Denial.method",
-    "EventType": "Delivery.event",
-    "EvidenceKind": "EvidenceDestination.kind",
-    "EvidenceState": "EvidenceProgress.state",
-    "ExistingZoneOption": "OptionsRequest.existing",
-    "ExportFormat": "Export.format",
-    "FoundKind": "Found.kind",
-    "HookAnswer": "HookReply.answer",
-    "HookSilence": "PublishHook.when_silent",
-    "ImportAct": "actOnImport?act",
-    "ImportChoice": "ImportZone.choice",
-    "ImportSource": "NewImportRequest.source",
-    "ImportState": "Import.state",
-    "ImportZoneAction": "ImportZone.action",
-    "KeyRole": "Key.role",
-    "LdapGroups": "LdapAttributes.groups",
-    "ListOrder": "listPublications?order",
-    "ListedImportSource": "ListedImport.source",
-    "NewZoneOption": "OptionsRequest.new",
-    "NodeAct": "actOnNode?act",
-    "NodeHealth": "Node.health",
-    "NodeState": "Node.state",
-    "NodeVerdict": "DnssecNode.verdict",
-    "OperationMark": "Operation.mark",
-    "ParentPointVerdict": "ParentPoint.verdict",
-    "ParentState": "ParentCheck.state",
-    "Permission": "Token.permissions[]",
-    "PointStep": "getNodePoints?step",
-    "PolicyRunAct": "PolicyRunZone.act",
-    "ProviderKind": "listSignInProviders?kind",
-    "QuotaKind": "Quota.kind",
-    "RRsetActOp": "ActRequest.op",
-    "ReachState": "Reach.state",
-    "ReasonSource": "Reason.source",
-    "RequestAct": "actOnRequest?act",
-    "RequestFilter": "listRequests?which",
-    "RevisionKind": "Revision.kind",
-    "Right": "Scope.rights[]",
-    "RightSource": "RightsHere.source",
-    "RolePermission": "Role.permissions[]",
-    "RolloverKindName": "Rollover.kind",
-    "RolloverStepName": "RolloverStep.step",
-    "RolloverStepState": "RolloverStep.state",
-    "RunActOp": "RunAct.op",
-    "RunState": "ChangeRun.state",
-    "ScimTeamRole": "ScimDirectory.team_role",
-    "SecondaryKind": "Secondary.kind",
-    "SecondaryTransport": "Secondary.transport",
-    "SecondaryZones": "Secondary.choice",
-    "Severity": "Violation.severity",
-    "SignaturesOption": "OptionsRequest.signatures",
-    "SqlKind": "PowerdnsSqlRequest.kind",
-    "TeamRole": "Member.role",
-    "TemplateKind": "Template.kind",
-    "TemplateRunOutcome": "TemplateRunZone.outcome",
-    "TemplateStepAct": "TemplateStep.act",
-    "TokenState": "Token.state",
-    "TransferKind": "TransferredZone.transferred_how",
-    "TsigAlgorithm": "TsigKey.algorithm",
-    "UndoTarget": "UndoRequest.into",
-    "UserRole": "User.role",
-    "VariableKind": "TemplateVariable.kind",
-    "WaitFor": "getPublication?wait_for",
-    "WebhookEvent": "Webhook.events[]",
-    "WebhookFormat": "Webhook.format",
-    "ZoneActOp": "ZonesActRequest.op",
-}
+NAMES: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def name_enums(document: Schema) -> None:

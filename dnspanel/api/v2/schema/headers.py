@@ -3,65 +3,21 @@
 Most headers follow from the kind of operation. A test checks that real responses have exactly the declared headers.
 """
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 Schema = dict[str, Any]
 
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer"}
-_REPLAYED = "true: this is the answer to an earlier request with the same `Idempotency-Key`."
-HEADERS: Schema = {
-    "Accept-Ranges": {"schema": _TEXT, "description": "`bytes`: `Range` selects a part of the file."},
-    "Content-Range": {"schema": _TEXT, "description": "The part of the file in this answer."},
-    "Content-Disposition": {"schema": _TEXT, "description": "The name of the file."},
-    "ETag": {"schema": _TEXT, "description": "Version of the resource, for `If-Match` and `If-None-Match`."},
-    "Idempotency-Replayed": {"schema": {"type": "string", "const": "true"}, "description": _REPLAYED},
-    "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; absent on the last page.'},
-    "Location": {
-        "schema": _TEXT,
-        "description": "URL of the created resource, of the publication, or of the resource that shows the progress.",
-    },
-    "Panel-Version": {"schema": _TEXT, "description": "The version of the panel."},
-    "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel waited as requested."},
-    "RateLimit": {"schema": _TEXT, "description": "The rest of the limit, in the format of the IETF draft."},
-    "RateLimit-Limit": {"schema": _COUNT, "description": "Requests per minute that the token is allowed to make."},
-    "RateLimit-Policy": {"schema": _TEXT, "description": "The limit, in the format of the IETF draft."},
-    "RateLimit-Remaining": {"schema": _COUNT, "description": "Requests that are left until the limit starts again."},
-    "RateLimit-Reset": {"schema": _COUNT, "description": "Seconds until the limit starts again."},
-    "Retry-After": {"schema": _COUNT, "description": "Seconds to wait before the next request."},
-    "WWW-Authenticate": {"schema": _TEXT, "description": "How to send a token."},
-}
+_READ: Schema = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+HEADERS: Schema = _READ["headers"]
 _TO_TOKENS = ["Panel-Version", *(name for name in HEADERS if name.startswith("RateLimit"))]
 # Error statuses that are stored for an `Idempotency-Key`. The key is stored only after the token was accepted.
 _REMEMBERED = {400, 403, 404, 409, 412, 413, 415, 422, 428}
 # Reads with an ETag although no operation writes to their URL.
 _TAGGED_READS = {"getMe", "getMyQuotas", "getRequest", "getTemplateVersion", "getZoneNameServers"}
 # POST operations whose response has the ETag of the changed resource or of the dry run.
-_TAGGED_ACTS = {
-    "actOnImport",
-    "actOnNode",
-    "actOnRRsets",
-    "actOnRequest",
-    "actOnZones",
-    "confirmCatalogRemovals",
-    "createInvitation",
-    "createPasswordLink",
-    "createServiceAccount",
-    "createTransferredZone",
-    "exportDnssecKey",
-    "giveBackZone",
-    "releaseNamedDraft",
-    "resolveConflict",
-    "restoreZone",
-    "restoreZones",
-    "resumeNamedDraft",
-    "rotatePublishHookSecret",
-    "rotateScimDirectorySecret",
-    "rotateSecondaryKey",
-    "rotateToken",
-    "rotateWebhookSecret",
-    "transferZone",
-}
+_TAGGED_ACTS = frozenset(_READ["tagged_acts"])
 # POST operations that create a resource whose URL is not below their own path.
 _LOCATED_ACTS = {"createServiceAccount", "createTransferredZone", "rotateToken"}
 _UNTAGGED_WRITES = {"uploadImportFile"}
