@@ -1,7 +1,10 @@
-"""The calendar page, and the feed for calendar programs, whose secret is in its URL."""
+"""The calendar page with its picture, and the feed for calendar programs, whose secret is in its URL."""
 
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from urllib.parse import urlsplit
 
+import icalendar
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,13 +20,13 @@ from dnspanel.accounts.people.own_language import mail_language
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import actor_by_secret, create_token
 from dnspanel.texts import gettext, speaking
-from dnspanel.web.calendar.axis import lanes_of, months_of, x_of
-from dnspanel.web.calendar.events import Kind, Window, events_of
-from dnspanel.web.calendar.feed import calendar_file
+from dnspanel.web.calendar.events import Event, Kind, Window, events_of
 from dnspanel.web.frame.layout import PanelRequest, actor_for
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting
 
+WIDTH = 1000  # units of the picture
+_LEAST = 6  # units of a mark, which couldn't be seen if it was smaller
 DAYS = timedelta(days=90)
 MOST, MOST_OF_ONE, MOST_IN_FEED = 40, 250, 1_000  # events of each kind: of all kinds, of one kind, and in the feed
 _PAST, _FUTURE = timedelta(days=30), timedelta(days=365)
@@ -86,6 +89,50 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
         events, _ = events_of(actor, Window(now - _PAST, now + _FUTURE, MOST_IN_FEED))
         text = calendar_file(events, name=gettext("DNS calendar"), panel_url=settings.PANEL_URL, now=now)
     return HttpResponse(text, content_type="text/calendar; charset=utf-8")
+
+
+def lanes_of(events: Iterable[Event], window: Window) -> dict[Kind, list[tuple[int, int]]]:
+    """Return the marks of each kind as (x, width). Events at almost the same time share a mark."""
+    found: dict[Kind, set[tuple[int, int]]] = {}
+    for event in events:
+        x = min(x_of(event.at, window) // _LEAST * _LEAST, WIDTH - _LEAST)
+        width = max(_LEAST, x_of(event.until or event.at, window) - x)
+        found.setdefault(event.kind, set()).add((x, width))
+    return {kind: sorted(found[kind]) for kind in Kind if kind in found}
+
+
+def months_of(window: Window) -> Iterator[tuple[str, datetime]]:
+    """Yield each month that begins in the window, with its place on the axis in percent, for texts of a fixed size."""
+    month = window.begin.replace(day=1)
+    while month < window.end:
+        if month >= window.begin:
+            yield f"{x_of(month, window) / WIDTH:.1%}", month
+        month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+
+
+def x_of(at: datetime, window: Window) -> int:
+    """Return the place of a time on the axis. Times outside the window are at its ends."""
+    return round(min(max((at - window.begin) / (window.end - window.begin), 0), 1) * WIDTH)
+
+
+def calendar_file(events: Iterable[Event], *, name: str, panel_url: str, now: datetime) -> bytes:
+    """Return an iCalendar file. All times are in UTC. Calendar programs recognize an event by its UID."""
+    calendar = icalendar.Calendar()
+    for key, text in (("prodid", "-//dnspanel//calendar//EN"), ("version", "2.0"), ("x-wr-calname", name)):
+        calendar.add(key, text)
+    for event in events:
+        entry = icalendar.Event()
+        entry.add("uid", f"{event.key}@{urlsplit(panel_url).hostname}")
+        times = {"dtstamp": now, "dtstart": event.at, "dtend": event.until}
+        for key, at in times.items():
+            if at is not None:
+                entry.add(key, at.astimezone(UTC))
+        entry.add("summary", event.text)
+        entry.add("categories", [event.kind.value])
+        entry.add("url", panel_url + event.path)
+        calendar.add_component(entry)
+    content: bytes = calendar.to_ical()
+    return content
 
 
 def _midnight(day: date) -> datetime:

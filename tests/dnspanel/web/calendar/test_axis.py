@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from dnspanel.web.calendar.axis import lanes_of, months_of, x_of
 from dnspanel.web.calendar.events import Event, Kind, Window
+from dnspanel.web.calendar.pages import lanes_of, months_of, x_of
 
 BEGIN = datetime(2026, 11, 21, tzinfo=UTC)
 WINDOW = Window(BEGIN, BEGIN + timedelta(days=100), 40)

@@ -1,4 +1,4 @@
-"""The calendar page, and the feed with the secret in its URL. Tests `calendar.feed` too."""
+"""The calendar page, and the feed with the secret in its URL."""
 
 import html
 import re
@@ -16,7 +16,7 @@ from dnspanel.accounts.models import Role, Token, TokenKind, User
 from dnspanel.accounts.people.people import deactivate
 from dnspanel.accounts.tokens.tokens import actor_by_secret, revoke_token
 from dnspanel.web.calendar.events import Event, Kind
-from dnspanel.web.calendar.feed import calendar_file
+from dnspanel.web.calendar.pages import calendar_file
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import FreezeTimes, Scope
 from dnspanel.zones.models import Expiry
