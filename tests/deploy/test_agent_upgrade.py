@@ -1,7 +1,7 @@
 """`dnspanel nodes upgrade` on machines: a node gets the agent's package of the panel, and only from the panel.
 
 The next releases are the packages of this checkout with higher numbers. Run with -s to see the measured seconds. Covers
-`deploy/debian/programs/agent-install-upgrade` and `cli.fleet.upgrade_nodes`.
+`deploy/debian/programs/agent-install-upgrade` and the command `dnspanel nodes upgrade`.
 """
 
 import os

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.cli.fleet import upgrade_nodes
+from dnspanel.cli.fleet import nodes
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.fleet.nodes import agent_upgrades
 from dnspanel.fleet.nodes.authority import ensure_authority
@@ -30,7 +30,7 @@ def upgrade(run: Run, administrator: str, tmp_path: Path, monkeypatch: pytest.Mo
     """Return a function that runs the command. All nodes allow upgrades, and the panel has a package."""
     monkeypatch.setattr(upgrade_request, "AUTHORITY", tmp_path / "upgrades.pem")
     monkeypatch.setattr(upgrade_request, "OUTCOME", tmp_path / "outcome")
-    monkeypatch.setattr(upgrade_nodes, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(nodes, "PAUSE_SECONDS", 0.1)
     (tmp_path / "upgrades.pem").write_text(ensure_authority(now=timezone.now()).ca_pem)
     monkeypatch.setattr(agent_upgrades, "DIRECTORIES", (tmp_path,))
     (tmp_path / f"dnspanel-agent_{__version__.replace('.dev', '~dev')}+deb12_amd64.deb").write_bytes(b"package")
