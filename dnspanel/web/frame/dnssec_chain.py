@@ -15,8 +15,7 @@ from dnspanel.zones.signing.safety import ParentHere
 
 # Further boxes of a column are only counted. Boxes with faults come first.
 MOST_BOXES = 6
-_ICONS: Mapping[str, str] = {"bad": "error", "warn": "alert", "ok": "check", "quiet": "minus"}
-_ORDER = [*_ICONS]
+_ORDER = ("bad", "warn", "ok", "quiet")
 _UNCHECKED = gettext_lazy("not checked yet")
 _ROOT_NOTES = {
     "secure": (gettext_lazy("the zone validates from here"), "ok"),
@@ -46,10 +45,6 @@ class Box:
     note: str
     tone: str = "quiet"
 
-    @property
-    def icon(self) -> str:
-        return _ICONS[self.tone]
-
 
 @dataclass(frozen=True, slots=True)
 class DisplayAnswer:
@@ -63,23 +58,6 @@ class DisplayAnswer:
         if self.answer.verdict is Verdict.UNSIGNED:
             return "warn" if self.is_signed else "quiet"
         return "ok" if self.answer.verdict is Verdict.VALIDATES else "bad"
-
-    @property
-    def icon(self) -> str:
-        return _ICONS[self.tone]
-
-    @property
-    def word(self) -> str:
-        words = {
-            Verdict.VALIDATES: gettext("valid"),
-            Verdict.UNSIGNED: gettext("unsigned"),
-            Verdict.BOGUS: gettext("bogus"),
-        }
-        return words.get(self.answer.verdict, gettext("unknown"))
-
-    @property
-    def tags(self) -> str:
-        return ", ".join(map(str, self.answer.tags))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +215,9 @@ def _key_box(key: AnyKey, answers: list[DisplayAnswer] | None) -> Box:
 
 def _records_box(answers: list[DisplayAnswer] | None) -> Box:
     """Return the box of the zone's records. Its tone is that of the worst answer."""
-    if not answers:
-        return Box(gettext("Answers"), gettext("nodes not checked yet"))
-    tone = min((each.tone for each in answers), key=_ORDER.index)
+    tones = [each.tone for each in answers or ()]
+    tone = min(tones, key=_ORDER.index, default="quiet")
     if tone == "quiet":
-        return Box(gettext("Answers"), gettext("not signed"))
-    valid = sum(each.tone == "ok" for each in answers)
-    return Box(
-        gettext("Answers"),
-        gettext("valid on {valid} of {total} nodes").format(valid=valid, total=len(answers)),
-        tone,
-    )
+        return Box(gettext("Answers"), gettext("not signed") if tones else gettext("nodes not checked yet"))
+    text = gettext("valid on {valid} of {total} nodes").format(valid=tones.count("ok"), total=len(tones))
+    return Box(gettext("Answers"), text, tone)

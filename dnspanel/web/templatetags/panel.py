@@ -63,7 +63,7 @@ _UNITS = (
 # Starts of lines that need no space before them.
 _NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
 _HYPHENATED = re.compile(r"""(?<![^\s&;"'()<>,=-])[^\s&;"'()<>,=-]+(?:-[^\s&;"'()<>,=-]*)+""")
-_MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
+_MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error", "quiet": "minus"}
 
 
 class FoldedNode(template.Node):
@@ -136,7 +136,7 @@ def icon(name: str, css: str = "") -> SafeString:
 
 @register.filter
 def message_icon(level: str) -> str:
-    """Return the icon name for a message level."""
+    """Return the icon name for a message level or a tone."""
     return _MESSAGE_ICONS.get(level, "check")
 
 
