@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from math import inf
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -76,18 +77,6 @@ class SquareRow:
     paths: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Squares:
-    """The picture. `rows` has all nodes, worst first. `groups` has a large fleet's rows by node group, else nothing."""
-
-    key: str
-    measure: Measure
-    rows: Sequence[SquareRow]
-    groups: Mapping[str, Sequence[SquareRow]]
-    legend: Sequence[str]  # of the levels, in order
-    measures: Mapping[str, Measure]
-
-
 @require_safe
 def fleet_minutes(request: PanelRequest) -> HttpResponse:
     """Show the last hour of all nodes. Every minute, htmx fetches only the picture."""
@@ -98,8 +87,11 @@ def fleet_minutes(request: PanelRequest) -> HttpResponse:
     return render(request, template, {"squares": squares})
 
 
-def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> Squares:
-    """Return the picture of the measure `show` (default: the lag). It takes one round trip to Redis and no query."""
+def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> dict[str, Any]:
+    """Return the picture of the measure `show` (default: the lag). It takes one round trip to Redis and no query.
+
+    `rows` has all nodes, worst first, and `groups` those of a large fleet by group. `legend` has the levels in order.
+    """
     key = show if show in MEASURES else "lag"
     measure = MEASURES[key]
     joined = [status for status in statuses if status.node.state != NodeState.AWAITING_APPROVAL]
@@ -116,7 +108,7 @@ def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> Squa
         groups.setdefault(row.node.group.name if row.node.group else "", []).append(row)
     starts = [measure.text(bound) if bound == AWAY else f"≥ {measure.text(bound)}" for bound in bounds]
     legend = [measure.text(0), f"< {measure.text(bounds[0])}", *starts]
-    return Squares(key, measure, rows, groups, legend, MEASURES)
+    return {"key": key, "measure": measure, "rows": rows, "groups": groups, "legend": legend, "measures": MEASURES}
 
 
 def _values_of(statuses: Sequence[NodeStatus], measure: Measure, count: int, last: int) -> list[Values]:

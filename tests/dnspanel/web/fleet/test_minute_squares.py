@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client, override_settings
@@ -14,7 +15,7 @@ from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
 from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.rollup import keep_lags, roll_up
-from dnspanel.web.fleet.minute_squares import Squares, squares_of
+from dnspanel.web.fleet.minute_squares import squares_of
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -66,7 +67,7 @@ def keep(at: datetime, now: datetime | None = None) -> None:
     keep_lags({status.node.pk: status.health for status in watched_statuses(now=now or at)}, now=at)
 
 
-def squares(show: str = "lag") -> Squares:
+def squares(show: str = "lag") -> dict[str, Any]:
     now = timezone.now()
     return squares_of(watched_statuses(now=now), show, now)
 
@@ -80,23 +81,23 @@ def test_a_minute_has_the_longest_lag_and_the_worst_node_is_first(publication: d
     Node.objects.filter(name="edge0001").update(acked=1)
     keep(now - timedelta(minutes=1), now)  # a shorter lag in the same minute
     found = squares()
-    assert [(row.node.name, row.text) for row in found.rows] == [
+    assert [(row.node.name, row.text) for row in found["rows"]] == [
         ("edge0002", "no contact"),
         ("edge0000", "in sync"),
         ("edge0001", "in sync"),
     ]
-    behind = found.rows[2]
+    behind = found["rows"][2]
     assert set(behind.paths) == {"0", "1", "2", "3"}
     assert behind.paths["0"].startswith("M0 5h")
     assert behind.paths["0"].endswith("M59 5h1")
     assert behind.most.startswith("6 min, ")
-    assert found.legend == ["in sync", "< 1 min", "≥ 1 min", "≥ 5 min", "no contact"]
+    assert found["legend"] == ["in sync", "< 1 min", "≥ 1 min", "≥ 5 min", "no contact"]
 
 
 def test_paused_nodes_wait_and_unchecked_minutes_have_no_data(publication: datetime) -> None:
     create_fleet(1)
     Node.objects.update(state=NodeState.DRAINED, acked=0)
-    [row] = squares().rows
+    [row] = squares()["rows"]
     assert (row.level, row.text, row.most) == ("waits", "drained", "")
     assert row.paths == {"none": "M0 5h59", "waits": "M59 5h1"}
 
@@ -109,17 +110,21 @@ def test_queries_and_refusals_come_from_the_minutes_of_the_nodes() -> None:
         telemetry.keep_samples(node_id=node.pk, samples=[*seconds, sample(end + 1, 1)])
         roll_up(node_id=node.pk)
     found = squares("queries")
-    assert [(row.level, row.text) for row in found.rows] == [("4", "1,000 q/s"), ("1", "100 q/s"), ("none", "no data")]
-    assert found.rows[0].paths["4"].endswith("h2")
-    assert [(row.level, row.text) for row in squares("refusals").rows][:2] == [("3", "20 %"), ("0", "0 %")]
+    assert [(row.level, row.text) for row in found["rows"]] == [
+        ("4", "1,000 q/s"),
+        ("1", "100 q/s"),
+        ("none", "no data"),
+    ]
+    assert found["rows"][0].paths["4"].endswith("h2")
+    assert [(row.level, row.text) for row in squares("refusals")["rows"]][:2] == [("3", "20 %"), ("0", "0 %")]
 
 
 def test_without_redis_only_the_current_lag_is_known(publication: datetime) -> None:
     create_fleet(2)
     with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
         keep(timezone.now())
-        assert squares().rows[0].paths == {"none": "M0 5h59", "3": "M59 5h1"}
-        assert squares("queries").rows[0].paths == {"none": "M0 5h60"}
+        assert squares()["rows"][0].paths == {"none": "M0 5h59", "3": "M59 5h1"}
+        assert squares("queries")["rows"][0].paths == {"none": "M0 5h60"}
 
 
 @pytest.mark.parametrize("count", [1, 20, 1000])
