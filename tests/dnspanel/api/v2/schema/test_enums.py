@@ -22,7 +22,7 @@ def enum(*values: str | None, **more: Any) -> dict[str, Any]:
 
 
 def test_every_enumeration_has_a_name() -> None:
-    """A new enumeration needs a row in NAMES. Otherwise generators invent a name that can clash with another."""
+    """A new enumeration needs a row in `enums.toml`. Otherwise generators invent a name that can clash with another."""
     unnamed = [place for place, schema in inline_enums(described()) if len(schema["enum"]) > 1]
     assert unnamed == []
 
