@@ -17,7 +17,7 @@ from dnspanel.web.frame.forms import mono_field, number_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.outcomes import say_done
-from dnspanel.web.settings.publish_rules import ScopeForm, about_lifting, governor, is_preview, lift_rule, preview_of
+from dnspanel.web.settings.publish_rules import ScopeForm, about_lifting, governor, lift_rule, preview_of
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
 from dnspanel.webhooks.place_publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
@@ -74,8 +74,8 @@ class HookForm(ScopeForm):
 def hooks(request: PanelRequest) -> HttpResponse:
     """List the publish hooks that the user is allowed to remove. A POST adds a hook and shows its secret once."""
     reader = governor(request)
-    if is_preview(request):
-        return preview_of(request, HookForm(request.GET, reader=reader))
+    if preview := preview_of(request, HookForm, reader):
+        return preview
     form = HookForm(request.POST or None, reader=reader)
     if form.is_valid():
         add = partial(form.place_rule, place_publish_hooks.add_hook, author=request.user, terms=form.terms)

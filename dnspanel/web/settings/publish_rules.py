@@ -230,8 +230,8 @@ def initial_freeze(freeze: Freeze) -> dict[str, Any]:
 def approval_rules(request: PanelRequest) -> HttpResponse:
     """List the approval rules that the user is allowed to remove. A POST adds a rule. htmx gets only a preview."""
     reader = governor(request)
-    if is_preview(request):
-        return preview_of(request, ApprovalRuleForm(request.GET, reader=reader))
+    if preview := preview_of(request, ApprovalRuleForm, reader):
+        return preview
     form = ApprovalRuleForm(request.POST or None, reader=reader)
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
@@ -277,8 +277,8 @@ def freezes(request: PanelRequest) -> HttpResponse:
     If `copy` is a freeze's id, the form starts with its values. htmx gets only a preview with the next periods.
     """
     reader, now = governor(request), timezone.now()
-    if is_preview(request):
-        return preview_of(request, FreezeForm(request.GET, reader=reader))
+    if preview := preview_of(request, FreezeForm, reader):
+        return preview
     own = publish_rules.freezes(request.user)
     copied = next((freeze for freeze in own if str(freeze.pk) == request.GET.get("copy")), None)
     form = FreezeForm(request.POST or None, reader=reader, initial=copied and initial_freeze(copied))
@@ -328,14 +328,11 @@ def lift_rule(
     return redirect(back)
 
 
-def is_preview(request: PanelRequest) -> bool:
-    """Return True if a form's script asks for the sentence about the rule."""
-    return bool(request.htmx) and request.method != "POST"
-
-
-def preview_of(request: PanelRequest, form: ScopeForm) -> HttpResponse:
-    """Return the fragment that describes the rule of an unfinished form."""
-    return render(request, "settings/_rule_preview.html", {"form": form})
+def preview_of(request: PanelRequest, form: type[ScopeForm], reader: Actor) -> HttpResponse | None:
+    """Return the sentence about the rule of an unfinished form, or None if no form's script asks for it."""
+    if not request.htmx or request.method == "POST":
+        return None
+    return render(request, "settings/_rule_preview.html", {"form": form(request.GET, reader=reader)})
 
 
 def governor(request: PanelRequest) -> Actor:

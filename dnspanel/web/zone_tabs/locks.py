@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, gettext_lazy
@@ -16,7 +16,7 @@ from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import mono_field, text_field
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, actor_for
 from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
@@ -76,9 +76,7 @@ def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
 
 def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
     """Return the form for a new lock, bound to `data` if given."""
-    reader = actor_of(request.user)
-    assert reader is not None  # only signed-in people can change a zone's settings
-    return LockForm(data, zone=zone, reader=reader)
+    return LockForm(data, zone=zone, reader=actor_for(request))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

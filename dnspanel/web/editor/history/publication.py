@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import actor_of, can
+from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.models import Isolation, Node
@@ -27,7 +27,7 @@ from dnspanel.publish.models import FirstSealing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
 from dnspanel.web.editor.history import lanes
-from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
+from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment, is_in_drawer
 from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
@@ -211,8 +211,7 @@ def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
 
 
 def _sees_all(request: PanelRequest) -> bool:
-    actor = actor_of(request.user)
-    return actor is not None and actor.may_everywhere(Right.READ)
+    return actor_for(request).may_everywhere(Right.READ)
 
 
 def _can_undo(request: PanelRequest, each: Revision) -> bool:
