@@ -5,7 +5,7 @@ A timeout raises no exception: the command prints its result and the servers tha
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import NotEverywhere, Refused, TakenBack
 from dnspanel.cli.progress import is_visible, progress
-from dnspanel.cli.session import Command, Session
+from dnspanel.cli.session import C, Command, Session
 from dnspanel.cli.zone_paths import zone_path
 
 # The panel ends a waiting request after this many seconds, and the command then sends another one.
@@ -35,16 +35,15 @@ class Waiting:
 NOT_WAITING = Waiting()
 
 
+def timeout_option(text: str, default: int = DEFAULT_TIMEOUT) -> Callable[[C], C]:
+    """Return the option `--timeout`, a number of seconds, with this help text."""
+    return click.option("--timeout", type=click.IntRange(1, 86_400), default=default, show_default=True, help=text)
+
+
 @click.command("wait", cls=Command)
 @click.argument("sequence", type=click.IntRange(min=1), required=False)
 @click.option("--zone", help="Wait for the newest publication of this zone.")
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 86_400),
-    default=DEFAULT_TIMEOUT,
-    show_default=True,
-    help="Stop waiting after this many seconds.",
-)
+@timeout_option("Stop waiting after this many seconds.")
 @click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries too.")
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, *, with_secondaries: bool) -> None:
     """Wait until every node serves a publication.

@@ -8,19 +8,13 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.session import Session, options_as
-from dnspanel.cli.waiting import DEFAULT_TIMEOUT, Waiting, wait_for
+from dnspanel.cli.waiting import Waiting, timeout_option, wait_for
 
 # A part of `writing_options`, and separate for commands that publish with a required reason.
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 _WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with the change."),
-    click.option(
-        "--timeout",
-        type=click.IntRange(1, 86_400),
-        default=DEFAULT_TIMEOUT,
-        show_default=True,
-        help="Stop waiting after this many seconds (with --wait).",
-    ),
+    timeout_option("Stop waiting after this many seconds (with --wait)."),
 )
 _WRITING = (dry_run_option, *_WAITING, click.option("--reason", default="", help="Reason for the history."))
 

@@ -11,6 +11,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.output import Column
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Commands, Session
+from dnspanel.cli.waiting import timeout_option
 from dnspanel.cli.zone_paths import segment
 
 PAUSE_SECONDS = 1.0  # between two looks at a node that is upgraded
@@ -144,17 +145,11 @@ def retire(session: Session, name: str, *, yes: bool) -> None:
 
 @nodes.command()
 @click.argument("names", nargs=-1)
-@click.option("--group", help="Only nodes of this group.")
+@click.option("--group", help="Upgrade only nodes of this group.")
 @click.option(
     "--at-once", type=click.IntRange(1, 50), default=1, show_default=True, help="Nodes to upgrade at the same time."
 )
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, 86_400),
-    default=300,
-    show_default=True,
-    help="Stop if a node needs more seconds than this.",
-)
+@timeout_option("Stop if a node needs more seconds than this.", 300)
 def upgrade(session: Session, names: Sequence[str], group: str | None, at_once: int, timeout: int) -> None:
     """Upgrade agents to the version of the panel.
 

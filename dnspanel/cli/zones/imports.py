@@ -16,7 +16,7 @@ from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Command, Commands, Session, options, options_as
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
-from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+from dnspanel.cli.waiting import timeout_option, wait_for
 from dnspanel.cli.written import dry_run_option, send_write
 from dnspanel.cli.zones.upload import upload
 
@@ -56,13 +56,7 @@ _PLANNED = (
 applying_options = options(
     click.option("--confirm", is_flag=True, help="Publish even if zones lose many records."),
     click.option("--wait", is_flag=True, help="Wait until every node answers with the import."),
-    click.option(
-        "--timeout",
-        type=click.IntRange(1, 86_400),
-        default=DEFAULT_TIMEOUT,
-        show_default=True,
-        help="Stop waiting this many seconds after the last publication (with --wait).",
-    ),
+    timeout_option("Stop waiting this many seconds after the last publication (with --wait)."),
 )
 
 

@@ -55,9 +55,7 @@ def plan(session: Session, directory: Path, out: Path | None) -> None:
         revisions = {each["zone"]: each["revision"] - bool(each["changes"]) for each in answer["plans"]}
         zones = {
             name: {
-                "at_revision": revisions[name]
-                if name in revisions
-                else session.client.get(zone_path(name))["revision"],
+                "at_revision": revisions.get(name) or session.client.get(zone_path(name))["revision"],
                 "sha256": _digest(text),
             }
             for name, text in files.items()
@@ -99,7 +97,7 @@ def apply(
       dnspanel apply zones --plan plan.json
     """
     files = _read_files(directory)
-    expected = _expected(plan_file, files) if plan_file else {}
+    expected = _planned_revisions(plan_file, files) if plan_file else {}
     reason = _commit(directory) if reason is None else reason
     body = {"zones": _zones(files, expected), "reason": reason, "confirm": confirm}
     try:
@@ -158,7 +156,7 @@ def _zones(files: Mapping[str, str], expected: Mapping[str, int]) -> list[dict[s
     ]
 
 
-def _expected(plan_file: Path, files: Mapping[str, str]) -> dict[str, int]:
+def _planned_revisions(plan_file: Path, files: Mapping[str, str]) -> dict[str, int]:
     """Return the revision of each zone in the plan. Raise UsageError if the plan was made for other files."""
     try:
         zones = json.loads(plan_file.read_text())["zones"]

@@ -33,7 +33,7 @@ def missing_records(zone: str, present: Present, ttl: int, *, is_top: bool) -> I
         values = {"mx": "yes", "all": "~all"} if receives else {"all": "-all"}
         yield (
             Violation(severity, "spf-missing", zone, rdtypes.TXT, message.format(zone=zone)),
-            _built(zone, values, present, ttl),
+            _build_repair(zone, values, present, ttl),
         )
     owner = below("_dmarc", zone)
     if is_top and not any(name == owner for name, _ in present):
@@ -41,7 +41,7 @@ def missing_records(zone: str, present: Present, ttl: int, *, is_top: bool) -> I
         values = {"p": "none" if receives else "reject"}
         yield (
             Violation(severity, "dmarc-missing", owner, rdtypes.TXT, message.format(zone=zone)),
-            _built(zone, values, present, ttl),
+            _build_repair(zone, values, present, ttl),
         )
     if is_top and (zone, rdtypes.CAA) not in present:
         message = gettext("{zone} doesn’t have a CAA record, so any authority can issue certificates (RFC 8659)")
@@ -80,14 +80,14 @@ def repair_of(violation: Violation, rrset: RRset, zone: str, ttl: int) -> Repair
             ends = [f"{term.qualifier or '+'}all" for term in terms if term.name == "all"]
             other = " ".join(dict.fromkeys(term.text for term in terms if term.name != "all"))
             softest = min(ends, key=lambda end: "?~-".find(end[0]), default="")
-            return _built(rrset.name, {"other": other, "all": softest}, {key: rrset}, ttl)
+            return _build_repair(rrset.name, {"other": other, "all": softest}, {key: rrset}, ttl)
         case "dmarc-policy":
             owner = rrset.name.removeprefix("_dmarc.")
-            return _built(owner, DmarcBuilder().read(owner, {key: rrset}) | {"p": "none"}, {key: rrset}, ttl)
+            return _build_repair(owner, DmarcBuilder().read(owner, {key: rrset}) | {"p": "none"}, {key: rrset}, ttl)
     return {}
 
 
-def _built(owner: str, values: Values, present: Present, ttl: int) -> Repair:
+def _build_repair(owner: str, values: Values, present: Present, ttl: int) -> Repair:
     """Return the RRsets of the form for DMARC or SPF, or an empty repair if the form refuses a value."""
     builder = DmarcBuilder() if "p" in values else SpfBuilder()
     try:
