@@ -6,6 +6,8 @@ Clients must send unambiguous content: absolute names, TXT in quotes, and no zon
 import re
 from collections.abc import Callable
 
+from dns.dnssectypes import Algorithm
+
 from dnspanel.api.v1.view import Refusal, shorten_text
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones.values.absolute_values import RELATIVE
@@ -30,25 +32,7 @@ _CERT_MNEMONICS = {
     "URI": "253",
     "OID": "254",
 }
-_ALGORITHMS = {
-    "RSAMD5": "1",
-    "DH": "2",
-    "DSA": "3",
-    "ECC": "4",
-    "RSASHA1": "5",
-    "DSANSEC3SHA1": "6",
-    "RSASHA1NSEC3SHA1": "7",
-    "RSASHA256": "8",
-    "RSASHA512": "10",
-    "ECCGOST": "12",
-    "ECDSAP256SHA256": "13",
-    "ECDSAP384SHA384": "14",
-    "ED25519": "15",
-    "ED448": "16",
-    "INDIRECT": "252",
-    "PRIVATEDNS": "253",
-    "PRIVATEOID": "254",
-}
+_ALGORITHMS = {name: str(each.value) for name, each in Algorithm.__members__.items()}
 
 
 def content_for_client(type: int, text: str) -> str:
