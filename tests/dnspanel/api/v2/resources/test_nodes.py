@@ -45,9 +45,9 @@ def test_the_list_has_the_canary_and_says_which_it_is(api: MakeApi, node: Node, 
 def test_a_node_shows_why_the_panel_cannot_upgrade_its_agent(api: MakeApi, node: Node) -> None:
     report = {"versions": {"agent": "0.9.0"}, "upgrades": "refused"}
     Node.objects.filter(pk=node.pk).update(report=report)
-    row = api().get(f"{NODES}/ns1").json()
+    found = api().get(f"{NODES}/ns1").json()
     reason = "The node doesn’t allow the panel to upgrade the agent."
-    assert (row["upgrade"], row["upgrade_message"], row["is_answering"]) == ("unavailable", reason, True)
+    assert (found["upgrade"], found["upgrade_message"], found["is_answering"]) == ("unavailable", reason, True)
     refused = api(Caller.ADMINISTRATOR).post(f"{NODES}/ns1/upgrade", {})
     assert (refused.status_code, reason.rstrip(".") in refused.json()["detail"]) == (409, True)
 
