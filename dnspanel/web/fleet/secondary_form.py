@@ -18,7 +18,7 @@ class SecondaryForm(PublishingForm):
 
     field_order = ("name", "addresses", "kind", "choice", "tag", "team", "zones", "lag_bound", "active", "transport")
     FOLDS = (
-        (gettext_lazy("TLS: encrypted transfers"), ("transport", "certificate", "tls_port")),
+        (gettext_lazy("TLS encryption (optional)"), ("transport", "certificate", "tls_port")),
         (gettext_lazy("More: allowed networks, catalog groups"), ("networks", "group_tags")),
     )
 

@@ -15,8 +15,8 @@ class PrimariesForm(PanelForm):
     """The form for primaries: addresses (one per line, in order of preference), TLS settings, and the TSIG key."""
 
     FOLDS = (
-        (gettext_lazy("TLS: encrypted transfers"), ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")),
-        (gettext_lazy("TSIG key: signed transfers"), ("tsig_name", "tsig_algorithm", "tsig_secret")),
+        (gettext_lazy("TLS encryption (optional)"), ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")),
+        (gettext_lazy("TSIG key (optional)"), ("tsig_name", "tsig_algorithm", "tsig_secret")),
     )
 
     addresses = mono_field(
