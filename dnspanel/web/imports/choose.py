@@ -52,7 +52,7 @@ _AFTER: dict[str, tuple[str, dict[str, Any]]] = {
     "rrsets": (gettext_lazy("Replace RRsets"), {"action": Action.RRSETS}),
     "replace": (gettext_lazy("Replace zone"), {"action": Action.REPLACE}),
     "waiting": (gettext_lazy("Waiting"), {"action": Action.WAITING}),
-    "failed": (gettext_lazy("Failed"), {"action": Action.FAILED}),
+    "failed": (gettext_lazy("Cannot be imported"), {"action": Action.FAILED}),
     "nothing": (gettext_lazy("Unchanged"), {"action": Action.NOTHING}),
     "skip": (gettext_lazy("Skipped"), {"action": Action.SKIP}),
     "duplicate": (gettext_lazy("Duplicates"), {"action": Action.DUPLICATE}),
