@@ -2,7 +2,7 @@
 
 The body is the Debian package in a CMS message (RFC 5652, DER), signed with the key of the panel's own certificate. The
 agent has no rights and can itself be compromised, so it neither verifies nor installs the package. A systemd unit of
-root does both: see `deploy/debian/programs/install-upgrade`. Upgrades are off until root creates AUTHORITY.
+root does both: see `deploy/debian/programs/agent-install-upgrade`. Upgrades are off until root creates AUTHORITY.
 """
 
 import platform
