@@ -8,7 +8,10 @@ const body = document.createElement("div");
 body.id = "drawer-body";
 body.setAttribute("hx-target", "this");
 body.setAttribute("hx-vals", '{"drawer": "1"}'); // so that the server knows for whom a part of the review is
-drawer.append(body);
+const spoken = document.createElement("div"); // `speak` in panel.js
+spoken.className = "sr-only";
+spoken.setAttribute("role", "status");
+drawer.append(body, spoken);
 document.body.append(drawer);
 
 const BEHIND = ["zone-head", "news", "filter-type", "draft-bar"];

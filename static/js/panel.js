@@ -72,13 +72,37 @@ document.querySelector('main [aria-invalid="true"]')?.focus();
 
 // ── Events the server sends by HX-Trigger ─────────────────────────────────────────────────────────────────────
 
+// Nothing behind an open dialog is heard, so a dialog that stays open has a region of its own.
+const liveRegion = () => document.querySelector("dialog[open] > [role=status]") ?? byId("live-region");
+const unspoken = [];
+
 function speak(text) {
-  const region = byId("live-region");
-  region.textContent = "";
+  unspoken.push(text);
+  liveRegion().textContent = "";
   requestAnimationFrame(() => {
-    region.textContent = text;
+    if (unspoken.length) liveRegion().textContent = unspoken.splice(0).join(" ");
   });
 }
+
+// A part that replaces itself says a new state here: a live region in it would be new with each answer, and not heard.
+const said = new Map();
+
+function sayStates() {
+  for (const element of document.querySelectorAll("[data-says]")) {
+    const { id } = element.closest("[id]");
+    const text = element.textContent.replace(/\s+/g, " ").trim();
+    if (text !== said.get(id) && (said.has(id) || element.dataset.says)) speak(text);
+    said.set(id, text);
+  }
+}
+
+document.addEventListener("htmx:afterSettle", sayStates);
+// The region of a new page is heard only after a moment.
+const messages = [...document.querySelectorAll("[data-toast] p")];
+setTimeout(() => {
+  messages.forEach((message) => speak(message.textContent));
+  sayStates();
+}, 500);
 
 function toast(kind, text) {
   const element = byId("toast-template").content.firstElementChild.cloneNode(true);
