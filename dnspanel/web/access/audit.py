@@ -18,7 +18,7 @@ from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest, actor_for, say
@@ -84,9 +84,8 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     if target == "audit-more":
         return render(request, "access/_audit_rows.html", context)
     if target == "audit-list":
-        found = (gettext("At least {acts} entries found") if next_place else gettext("{acts} entries found")).format(
-            acts=len(acts)
-        )
+        found = ngettext("{acts} entry found", "{acts} entries found", len(acts))
+        found = (gettext("At least {acts} entries found") if next_place else found).format(acts=len(acts))
         return say(render(request, "access/_audit_list.html", context), speak=found)
     return render(request, "access/audit.html", context)
 
