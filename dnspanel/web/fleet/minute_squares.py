@@ -114,13 +114,20 @@ def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> dict
 def _values_of(statuses: Sequence[NodeStatus], measure: Measure, count: int, last: int) -> list[Values]:
     minutes = range(last - count + 1, last + 1)
     if measure.value is None:
-        lags = lags_of(minutes[:-1])
-        return [[*(each.get(s.node.pk, 0) if each else None for each in lags), lag_of(s.health)] for s in statuses]
+        lags = dict(zip(minutes, lags_of(minutes[:-1]), strict=False))
+        return [[*(_lag_in(each, at, s.node) for at, each in lags.items()), lag_of(s.health)] for s in statuses]
     found: list[Values] = []
     for samples in last_minutes([status.node.pk for status in statuses], count):
         by_minute = {sample.at // MINUTE: measure.value(sample) for sample in samples}
         found.append([by_minute.get(minute) for minute in minutes])
     return found
+
+
+def _lag_in(lags: Mapping[int, float] | None, minute: int, node: Node) -> float | None:
+    """Return the node's lag in a minute. It is unknown until the minute after the node was created."""
+    if lags is None or minute <= node.created_at.timestamp() // MINUTE:
+        return None
+    return lags.get(node.pk, 0)
 
 
 def _row(status: NodeStatus, values: Values, measure: Measure, bounds: Sequence[float], now: datetime) -> SquareRow:

@@ -102,6 +102,16 @@ def test_paused_nodes_wait_and_unchecked_minutes_have_no_data(publication: datet
     assert row.paths == {"none": "M0 5h59", "waits": "M59 5h1"}
 
 
+def test_the_minutes_before_a_node_was_created_have_no_data(publication: datetime) -> None:
+    [node] = create_fleet(1)
+    now = timezone.now()
+    for minutes in range(10, 0, -1):
+        keep(now - timedelta(minutes=minutes))
+    Node.objects.update(created_at=now - timedelta(minutes=4))
+    [row] = squares()["rows"]
+    assert (row.node, row.paths["none"], row.paths["0"]) == (node, "M0 5h56", "M56 5h4")
+
+
 def test_queries_and_refusals_come_from_the_minutes_of_the_nodes() -> None:
     busy, refusing, *_ = create_fleet(3)
     end = int(time.time()) // 60 * 60
