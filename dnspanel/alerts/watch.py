@@ -55,7 +55,8 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
     Return None if another process is checking or has just checked. `also` are conditions that only the caller can find.
     """
     with hold_lock(Lock.WATCH, 0) as mine:
-        looked_at = heartbeats().get(WATCH)
+        beats = heartbeats()
+        looked_at = beats.get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
             return None
         if looked_at is None or now - looked_at > BREAK:
@@ -64,7 +65,7 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
         redis_answers = reading.of(PanelInputs).redis_problem is None
         if not redis_answers:
             beat(process=REDIS_AWAY, now=now)
-        else:
+        elif now - beats.get(WATCH_SINCE, now) > BREAK:  # until then, the collector may not have reached the nodes
             keep_lags({each.node.pk: each.health for each in reading.of(FleetInputs).statuses}, now=now)
         forget_lost(now=now)
         processes = reading.of(FleetInputs).processes
