@@ -147,7 +147,7 @@ class PanelForm(forms.Form):
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     @property
-    def lines(self) -> Iterator[Any]:
+    def field_lines(self) -> Iterator[Any]:
         """The visible fields, with a `Fold` in place of the first field of each folded part."""
         folds = {names[0]: Fold(names[0], title, tuple(self[each] for each in names)) for title, names in self.FOLDS}
         inside = {name for _, names in self.FOLDS for name in names[1:]}

@@ -17,6 +17,7 @@ from tests.dnspanel.cli.test_main import ALL
 
 # A command for each operation, with arguments that trigger it. `api` reaches all other operations.
 COMMANDS = {
+    "POST /bulk": "apply .",
     "POST /bulk/deletions": "zones delete a.test --yes",
     "POST /bulk/rrsets": "records change -q x --delete",
     "POST /bulk/zones": "zones change -q x --delete",
@@ -34,7 +35,6 @@ COMMANDS = {
 # Another operation of the list does the same, the command asks the user itself, or only `api` reaches the operation.
 ELSEWHERE = {
     "DELETE /produced-catalogs/{zone_name}": "api",
-    "POST /bulk": "records",
     "DELETE /zones/{zone_name}": "zones delete",
     "PUT /zones/{zone_name}/rrsets/{owner}/{type_name}": "records set",
     "PATCH /zones/{zone_name}/rrsets/{owner}/{type_name}": "records add and remove",
@@ -125,6 +125,8 @@ def test_each_operation_that_a_guard_can_stop_has_a_command() -> None:
 @pytest.mark.parametrize("operation", COMMANDS)
 def test_a_command_that_a_guard_can_stop_takes_confirm(operation: str, url: str, tmp_path: Path) -> None:
     words = shlex.split(COMMANDS[operation])
+    (tmp_path / "a.test.zone").write_text("")
+    words = [str(tmp_path) if word == "." else word for word in words]
     told = {"DNSPANEL_URL": url, "DNSPANEL_TOKEN": "dnsp_x"}
     refused = run_command(*words, environment=told, home=tmp_path)
     assert (refused.code, REASON in refused.err) == (1, True), refused.err
@@ -139,6 +141,6 @@ def test_a_command_that_a_guard_can_stop_takes_confirm(operation: str, url: str,
 
 def test_no_option_of_this_kind_is_without_a_guard() -> None:
     having = {words for words, command in ALL.items() if any(each.name == "confirm" for each in command.params)}
-    named = {tuple(shlex.split(words)[:2]) for words in COMMANDS.values()}
+    named = {tuple(word for word in shlex.split(words)[:2] if word != ".") for words in COMMANDS.values()}
     others = {("import",), ("imports", "apply"), ("undo",), *(("records", act) for act in ("add", "remove", "set"))}
     assert having == named | others

@@ -234,7 +234,7 @@ def test_an_administrator_resets_it_with_the_password(browser: Browser, alice: U
     assert "Your password" in client.post(f"{path}second-factor/").content.decode()
     assert client.post(f"{path}second-factor/", {**YES, "password": PASSWORD})["Location"] == path
     assert not is_signed_in(bobs)
-    assert "second-factor.reset" in client.get(path).content.decode()
+    assert "alice reset the second factors of bob." in client.get(path).content.decode()
     assert browser().post(SIGN_IN, {"login": "bob", "password": PASSWORD})["Location"] == "/"
 
 
