@@ -108,4 +108,4 @@ def test_the_table_of_sizing_has_the_bytes_of_each_act(make_zone: MakeZone, alic
     for act, documented in table.items():
         for documented_bytes, measured_bytes in zip(documented, expected[act], strict=True):
             difference = abs(documented_bytes - measured_bytes)
-            assert difference <= max(100, measured_bytes // 3), (act, documented, expected[act])
+            assert difference <= max(130, measured_bytes // 3), (act, documented, expected[act])
