@@ -150,9 +150,9 @@ class AllOrSomeForm(PanelForm):
         return Part(self[each.name], number, tuple(self[name] for name in each.fields if name in self.fields))
 
     @property
-    def lines(self) -> Iterator[Any]:
+    def field_lines(self) -> Iterator[Any]:
         """The form's lines, with a `Part` in place of the first field that selects a part."""
         first = {self._part(each).selectors[0].name: each for each in self.choices_made}
         inside = {name for each in self.choices_made for name in (*each.fields, each.name, each.number)}
-        lines = (line for line in super().lines if line.name in first or line.name not in inside)
+        lines = (line for line in super().field_lines if line.name in first or line.name not in inside)
         return (self._part(first[line.name]) if line.name in first else line for line in lines)

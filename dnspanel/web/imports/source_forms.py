@@ -241,7 +241,7 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
 
     @property
     def rows(self) -> Iterator[list[Any]]:
-        yield from ([line] for line in self.lines if getattr(line, "name", "") != "title")
+        yield from ([line] for line in self.field_lines if getattr(line, "name", "") != "title")
 
     def clean_url(self) -> str:
         parts = urlsplit(self.cleaned_data["url"])
