@@ -9,7 +9,9 @@ import psycopg
 import pytest
 
 from dnspanel.demo.stack import Stack
+from dnspanel.fleet.nodes.heartbeats import WATCH_SINCE
 from dnspanel.fleet.processes.process_roles import BUSY_FOR, NAMES
+from dnspanel.fleet.processes.state import STABLE_AFTER
 from tests.named_faults import Operator, key_of, places_of, wait_until_named, works
 from tests.stack import until, wait_until_in_sync
 
@@ -26,6 +28,13 @@ def operator(stack: Stack) -> Operator:
     wait_until_in_sync(stack)
     operator = Operator(stack)
     until(lambda: all(works(operator, name) for name in NAMES), seconds=180, what="life signs of every process")
+
+    def is_watched() -> bool:  # until then, a silent process may still be starting
+        with psycopg.connect(stack.stores.database_url) as connection:
+            found = connection.execute("SELECT now() - at FROM fleet_heartbeat WHERE process = %s", [WATCH_SINCE])
+            return any(since > STABLE_AFTER for (since,) in found)
+
+    until(is_watched, seconds=180, what="processes that were watched for some time")
     return operator
 
 
