@@ -213,9 +213,9 @@ class FreezeForm(FreezeTimesForm, ScopeForm):
     model = Freeze
 
     @property
-    def lines(self) -> Iterator[forms.BoundField | Part]:
+    def field_lines(self) -> Iterator[forms.BoundField | Part]:
         """The visible fields other than the times."""
-        for line in super().lines:
+        for line in super().field_lines:
             if isinstance(line, Part) or line.name not in FreezeTimesForm.base_fields:
                 yield line
 
