@@ -59,13 +59,15 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
         looked_at = beats.get(WATCH)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
             return None
+        since = beats.get(WATCH_SINCE, now)
         if looked_at is None or now - looked_at > BREAK:
             beat(process=WATCH_SINCE, now=now)
+            since = now
         reading = read(now)
         redis_answers = reading.of(PanelInputs).redis_problem is None
         if not redis_answers:
             beat(process=REDIS_AWAY, now=now)
-        elif now - beats.get(WATCH_SINCE, now) > BREAK:  # until then, the collector may not have reached the nodes
+        elif now - since > BREAK:  # until then, the collector may not have reached the nodes
             keep_lags({each.node.pk: each.health for each in reading.of(FleetInputs).statuses}, now=now)
         forget_lost(now=now)
         processes = reading.of(FleetInputs).processes

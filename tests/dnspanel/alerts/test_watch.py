@@ -240,3 +240,5 @@ def test_each_check_stores_the_lags_of_the_nodes_once_the_collector_has_had_time
     for seconds in range(5, 30, 5):
         assert look(now=later(seconds=seconds)) is not None
     assert lags_of([int(later(seconds=25).timestamp()) // 60]) == [{0: 0, node.pk: AWAY}]
+    assert look(now=later(seconds=300)) is not None  # the panel was stopped in between
+    assert lags_of([int(later(seconds=300).timestamp()) // 60]) == [None]
