@@ -19,6 +19,7 @@ from dnspanel.transfer import import_limits
 from dnspanel.transfer.documents import Document, ReadyRRset, SourceFault
 from dnspanel.transfer.exports.bind import rrset_text
 from dnspanel.transfer.exports.exported_rows import Row
+from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.record_parser import Enough, Scope, is_of_signers
 from dnspanel.transfer.zonefile.zonefile_content import type_tail
@@ -35,7 +36,7 @@ from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import format_notes, parse_notes
+from replication.dns.notes import format_notes
 from replication.dns.rrset import Change, Key, RRset
 
 MOST_RRSETS = 5_000
@@ -137,7 +138,7 @@ def changes_to_zone_file(
     changes: dict[Key, RRset | None] = {}
     for key, ready in wanted.items():
         now = current.get(key)
-        after = RRset(*key, ready.ttl, ready.texts, ready.disabled, ready.comment, parse_notes(ready.notes))
+        after = rrset_of(ready)
         if now is not None:
             notes = after.notes.merge_with(now.notes.of_values(after.rdata))
             after = replace(after, comment=after.comment or now.comment, notes=notes)
@@ -247,11 +248,10 @@ def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRs
     """Return the RRset in the text, or None. An unedited comment stays, even if it does not fit on a line."""
     if ready is None:
         return None
-    comment = ready.comment
-    if was is not None and seen is not None and comment == was.comment:
-        comment = seen.comment
-    notes = parse_notes(ready.notes)
-    return RRset(ready.name, ready.type, ready.ttl, ready.texts, ready.disabled, comment, notes)
+    rrset = rrset_of(ready)
+    if was is not None and seen is not None and ready.comment == was.comment:
+        return replace(rrset, comment=seen.comment)
+    return rrset
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
