@@ -27,7 +27,7 @@ from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
-from dnspanel.api.v2.schema.zone_serializers import LONGEST_ZONE_FILE, MOST_CHANGES, BulkSerializer, ChangesSerializer
+from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, BulkSerializer, ChangesSerializer
 from dnspanel.transfer import zone_text
 from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.zones.drafts import draft
@@ -206,8 +206,8 @@ def _read_zone_file(
     elif access.visibility_of(actor, zone) is not None:
         # Otherwise, the write would remove records that the token can't see, or reveal them.
         faults.at(pointer_of_text, f"A zone file needs a token that can see all of {zone.name}.", "forbidden")
-    elif not isinstance(text, str) or len(text) > LONGEST_ZONE_FILE:
-        faults.wrong(pointer_of_text, text, f"a string of at most {LONGEST_ZONE_FILE:,} characters")
+    elif not isinstance(text, str) or len(text) > zone_text.LONGEST_TEXT:
+        faults.wrong(pointer_of_text, text, f"a string of at most {zone_text.LONGEST_TEXT:,} characters")
     else:
         content, found = zone_text.read_zone_file(zone.name, text)
         for fault in found:

@@ -10,13 +10,14 @@ from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Members, OptionalText, Shape, Text
+from dnspanel.transfer import zone_text
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
 MOST_CHANGES = 10_000
-LONGEST_ZONE_FILE = 2_000_000
 MOST_RDATA = 5_000
 LARGEST_SEQUENCE = 2**63 - 1
 
@@ -157,7 +158,7 @@ class ZoneChangesSerializer(Shape):
     changes = ChangeOrderSerializer(many=True, required=False)
     zone_file = Text(
         required=False,
-        max_length=LONGEST_ZONE_FILE,
+        max_length=zone_text.LONGEST_TEXT,
         help_text="Text of the complete zone (RFC 1035), which replaces all records. DNSSEC records of the panel stay, "
         "and so does the SOA if the text has none. The serial in the text does not count as a difference.",
     )
@@ -172,7 +173,7 @@ class BulkSerializer(ChangeTermsSerializer):
         default="publication",
         help_text="`publication` publishes at once; `request` creates a request for approval with these changes.",
     )
-    name = OptionalText(max_length=80, help_text="Name of the request, needed for `request`.")
+    name = OptionalText(max_length=LONGEST_NAME, help_text="Name of the request, needed for `request`.")
 
 
 class NewZoneSerializer(Shape):
