@@ -81,6 +81,8 @@ def title_of(plans: Sequence[ZonePlan]) -> Title | None:
     changes = [(plan.zone.name, change) for plan in plans for change in plan.changes]
     if not changes:
         return None
-    fold = next((fold for fold in fold_alike(plans) if fold.changes == len(changes)), None)
     (zone, first), more = changes[0], len(changes) - 1
+    fold, likeness = None, likeness_of(first)
+    if likeness and len(changes) >= ALIKE_FROM and all(likeness_of(change) == likeness for _, change in changes):
+        fold = Fold(likeness, len(changes), sum(bool(plan.changes) for plan in plans), [])
     return Title(fold, DisplayDiff(zone, diff(first)), names.before_full_stop(names.display(first.name)), more)
