@@ -16,7 +16,7 @@ from dnspanel.zones.publishing import pointers
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES, Pair
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.neighbourhood import targets_of
-from dnspanel.zones.rules.violations import Severity, Violation
+from dnspanel.zones.rules.violations import SEVERITY_ORDER, Severity, Violation
 from replication.codec.keys import name_from_relative_key
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, Key, RRset
@@ -72,8 +72,7 @@ def health_of(*, zone: Zone, author: User, ttl: int, now: datetime) -> Health:
         if violation.code not in _NO_PROBLEMS and (rrset := present.get((violation.name, violation.type)))
     ]
     found += [*_lacking(zone, author, ttl), *_pointers(zone, author, present)]
-    severities = list(Severity)
-    found.sort(key=lambda finding: severities.index(finding.violation.severity))
+    found.sort(key=lambda finding: SEVERITY_ORDER[finding.violation.severity])
     return Health(tuple(found), len(present), not page.next_after)
 
 

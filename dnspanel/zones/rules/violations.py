@@ -17,7 +17,7 @@ class Severity(StrEnum):
     __hash__ = str.__hash__  # Enum's own hash is slow Python code, and thousands of violations are sorted at once
 
 
-_ORDER = {severity: place for place, severity in enumerate(Severity)}
+SEVERITY_ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Violation:
 
 def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
     """Return the violations without duplicates, sorted by severity (errors first), name, type and code."""
-    return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
+    return tuple(sorted(dict.fromkeys(violations), key=lambda v: (SEVERITY_ORDER[v.severity], v.name, v.type, v.code)))
 
 
 def error(rrset: RRset, code: str, message: str) -> Violation:
