@@ -192,7 +192,7 @@ class NodeClient:
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def upgrade(self, signed: bytes) -> None:
-        """Send a signed package (`upgrade_order`), which the node installs later. `Status.upgrade` has the result.
+        """Send a signed package (`agent.upgrade_request`). The node installs it later: see `Status.upgrades`.
 
         Raise Refused if the node doesn't allow upgrades, or if the agent is too old.
         """

@@ -36,14 +36,14 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
     displayed = client.get(HOOKS, {"tag": "mail", "name": "Checks"}, headers=HTMX).content.decode()
     assert "Changes in zones tagged mail need a yes from Checks." in displayed
     listed = client.get(HOOKS).content.decode()
-    for told in (
+    for part in (
         "Changes in example.test. need a yes from https://9.9.9.9/",
         "https://9.9.9.9/",
         "timeout: 3 s",
         "refused",
         "Names are checked",
     ):
-        assert told in listed
+        assert part in listed
     assert "whsec_" not in listed
     hook = PublishHook.objects.get()
     question = client.post(reverse("settings-hook-lift", args=[hook.pk])).content.decode()

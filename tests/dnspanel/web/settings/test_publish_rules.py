@@ -42,8 +42,8 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     }
     page = client.post(RULES, posted, follow=True).content.decode()
     sentence = "Changes to NS, MX in example.test. need 1 approval from members of NOC."
-    for told in (sentence, "OPS-#", "exempt tokens: CI", "Four eyes"):
-        assert told in page
+    for part in (sentence, "OPS-#", "exempt tokens: CI", "Four eyes"):
+        assert part in page
     rule = ApprovalRule.objects.get()
     assert (rule.zone, rule.approver_team, rule.types, list(rule.tokens.all())) == (
         zone,
