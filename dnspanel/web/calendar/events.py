@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from cryptography.x509 import load_pem_x509_certificates
 from django.conf import settings
@@ -23,6 +22,7 @@ from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.secondaries.access import secondaries_visible_to
 from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.rows import path_at
 from dnspanel.zones.dnssec.policy_queries import keys_ending
 from dnspanel.zones.governance.freeze_times import periods
 from dnspanel.zones.governance.publish_rules import freezes_known_to
@@ -115,8 +115,7 @@ def _of_zones(person: Actor, window: Window) -> Iterator[Event]:
         yield Event(at, f"signatures-{row.pk}", Kind.DNSSEC, text.format(zone=row.zone.name), path)
     for each in expiring(person, until=window.end, limit=window.most + 1, after=(window.begin, 0)):
         text = gettext("{name}: {type} is removed").format(type=rdata.type_to_text(each.type), name=each.name)
-        path = f"{reverse('zone-detail', args=[each.zone.name])}?at={quote(each.name)}"
-        yield Event(each.remove_at, f"expiry-{each.pk}", Kind.RECORD, text, path)
+        yield Event(each.remove_at, f"expiry-{each.pk}", Kind.RECORD, text, path_at(each.zone.name, each.name))
     for at, zone in window.due(access.trash_visible_to(person), "deleted_at", timedelta(days=TRASH_DAYS)):
         text, path = gettext("{zone} is permanently deleted"), reverse("zone-trashed", args=[zone.pk])
         yield Event(at, f"trash-{zone.pk}", Kind.ZONE, text.format(zone=zone.name), path)

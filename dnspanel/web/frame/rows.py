@@ -343,6 +343,11 @@ def rrset_query(name: str, type: int) -> str:
     return urlencode({"name": name, "type": rdata.type_to_text(type)})
 
 
+def path_at(zone_name: str, owner: str) -> str:
+    """Return the path of the zone's records from this owner name on."""
+    return f"{reverse('zone-detail', args=[zone_name])}?{urlencode({'at': owner})}"
+
+
 def display_values(rrset: RRset | None) -> list[DisplayValue]:
     if rrset is None:
         return []

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from django.db.models import Window
 from django.db.models.functions import RowNumber
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import path_at
 from dnspanel.zones.models import Complaint, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.names import nesting
@@ -116,7 +115,7 @@ def _arrows_of(found: Sequence[tuple[str, RRset, str, Zone, str]]) -> list[Arrow
             state,
             rdata.type_to_text(type),
             target,
-            [(rrset.name, _path(zone, rrset.name)) for rrset, zone, _ in rows[:MOST_OWNERS]],
+            [(rrset.name, path_at(zone.name, rrset.name)) for rrset, zone, _ in rows[:MOST_OWNERS]],
             max(0, len(rows) - MOST_OWNERS),
             rows[0][2],
             number * _ROW + _ROW // 2,
@@ -124,7 +123,3 @@ def _arrows_of(found: Sequence[tuple[str, RRset, str, Zone, str]]) -> list[Arrow
         )
         for number, ((state, type, target), rows) in enumerate(in_order)
     ]
-
-
-def _path(zone: Zone, name: str) -> str:
-    return f"{reverse('zone-detail', args=[zone.name])}?at={quote(name)}"
