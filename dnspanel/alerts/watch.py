@@ -56,10 +56,9 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
     """
     with hold_lock(Lock.WATCH, 0) as mine:
         beats = heartbeats()
-        looked_at = beats.get(WATCH)
+        looked_at, since = beats.get(WATCH), beats.get(WATCH_SINCE, now)
         if not mine or (looked_at is not None and timedelta(0) <= now - looked_at < LOOK_EVERY / 2):
             return None
-        since = beats.get(WATCH_SINCE, now)
         if looked_at is None or now - looked_at > BREAK:
             beat(process=WATCH_SINCE, now=now)
             since = now
