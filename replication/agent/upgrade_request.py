@@ -7,6 +7,7 @@ root does both: see `deploy/debian/programs/agent-install-upgrade`. Upgrades are
 
 import platform
 import shutil
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,11 +38,9 @@ class UpgradeRequest:
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         partial = self._path.with_name("request.part")
         with partial.open("wb") as file:
-            if isinstance(body, bytes):
-                file.write(body)
-            else:
-                body.seek(0)
-                shutil.copyfileobj(body, file)
+            source = BytesIO(body) if isinstance(body, bytes) else body
+            source.seek(0)
+            shutil.copyfileobj(source, file)
         partial.replace(self._path)
 
     def state(self) -> tuple[str, str]:

@@ -22,7 +22,6 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
 _LONGEST_NAME = 240  # of a zone in which `_dmarc` fits
-_NO_PROBLEMS = frozenset(("wildcard",))  # codes of checks that only explain a record
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def health_of(*, zone: Zone, author: User, ttl: int, now: datetime) -> Health:
     """Check a zone with the review's checks, and for records that it lacks. New RRsets in fixes get the TTL `ttl`.
 
     In a large zone, check the first MOST_CHECKED RRsets and as many RRsets that already have complaints. The number of
-    queries doesn't depend on the zone.
+    queries doesn't depend on the zone. A note about a wildcard, which only explains a record, is no problem.
     """
     page = rrset_page(zone=zone, author=author, limit=MOST_CHECKED)
     rows = list(page.rows)
@@ -69,7 +68,7 @@ def health_of(*, zone: Zone, author: User, ttl: int, now: datetime) -> Health:
     found = [
         _finding(violation, repair_of(violation, rrset, zone.name, ttl), present)
         for violation in complaints(zone=zone, rrsets=list(present.values()), author=author, now=now)
-        if violation.code not in _NO_PROBLEMS and (rrset := present.get((violation.name, violation.type)))
+        if violation.code != "wildcard" and (rrset := present.get((violation.name, violation.type)))
     ]
     found += [*_lacking(zone, author, ttl), *_pointers(zone, author, present)]
     found.sort(key=lambda finding: SEVERITY_ORDER[finding.violation.severity])
