@@ -2,7 +2,8 @@
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,31 @@ _APPROVAL = "approval-needed"
 _directory = click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
-@click.command(cls=Command)
+class Comparison(Command):
+    """A command that exits with 2 at a difference.
+
+    Wrong usage exits with 1, so that a pipeline does not take it for a difference.
+    """
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _usage_exits_with_one():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _usage_exits_with_one():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_exits_with_one() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as exc:
+        exc.exit_code = 1
+        raise
+
+
+@click.command(cls=Comparison)
 @_directory
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save the plan in this file, for `apply`.")
 def plan(session: Session, directory: Path, out: Path | None) -> None:
@@ -41,7 +66,7 @@ def plan(session: Session, directory: Path, out: Path | None) -> None:
     DIR contains a file such as example.net.zone for each zone. Each file has all records of its zone. Nothing is
     written.
 
-    Exit code 0 means that there is no difference, and 2 that there is one.
+    Exit code 0 means that there is no difference, and 2 that there is one. Wrong usage has exit code 1 here.
 
     \b Examples:
       dnspanel plan zones

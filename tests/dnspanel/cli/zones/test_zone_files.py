@@ -60,6 +60,12 @@ def test_exported_zones_are_equal_to_their_files(run: Run, folder: Path) -> None
     assert "Nothing to change." in run("apply", str(folder)).out
 
 
+@pytest.mark.parametrize("arguments", [["--no-such-option"], []])
+def test_wrong_usage_of_plan_is_not_taken_for_a_difference(run: Run, folder: Path, arguments: list[str]) -> None:
+    wrong = run("plan", *arguments)
+    assert (wrong.code, "Usage" in wrong.err) == (1, True)
+
+
 def test_a_commit_is_planned_and_published_as_one_publication(run: Run, folder: Path) -> None:
     run("records", "set", ZONES[0], "by-hand", "A", "192.0.2.9", "--ttl", "300")
     add_line(folder, "www.other.test. 300 IN A 192.0.2.2", ZONES[1])
@@ -179,4 +185,4 @@ def test_a_directory_without_zone_files_is_wrong_usage(run: Run, tmp_path: Path)
     empty = tmp_path / "empty"
     empty.mkdir()
     refused = run("plan", str(empty))
-    assert (refused.code, "has no files with names such as example.net.zone" in refused.err) == (2, True)
+    assert (refused.code, "has no files with names such as example.net.zone" in refused.err) == (1, True)
