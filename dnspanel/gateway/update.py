@@ -1,7 +1,7 @@
 """Parse a DNS UPDATE (RFC 2136) and compute the changes that it makes to a zone. Pure.
 
-For prerequisites and conflicts, disabled records don't exist. A prerequisite therefore reveals only what an ordinary
-query reveals, and doesn't need a permission. The deletion of a whole RRset includes its disabled records.
+An update sees and deletes only what DNS answers: disabled records don't exist for it, except that adding one enables
+it. A prerequisite therefore reveals only what an ordinary query reveals, and doesn't need a permission.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRRset:
-    """The deletion of an RRset, or of all at the name if the type is ANY. SOA and NS at the apex are exempt."""
+    """The deletion of an RRset's served records, or of all at the name for type ANY, except SOA and NS at the apex."""
 
     name: str
     type: int
@@ -137,6 +137,12 @@ class _Name:
     def served_texts(self, type_: int) -> set[str]:
         values = self.rrsets.get(type_)
         return set() if values is None else values.texts.keys() - set(values.disabled)
+
+    def drop_served(self, type_: int) -> None:
+        """Delete the served records of a type. The disabled ones stay, with the RRset's TTL and comment."""
+        for folded in self.served_texts(type_):
+            del self.rrsets[type_].texts[folded]
+        self.touched.add(type_)
 
     def is_in_use(self, type_: int) -> bool:
         return any(self.served_texts(each) for each in (self.rrsets if type_ == ANY else (type_,)))
@@ -222,11 +228,9 @@ def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
         case DeleteRecord():
             _delete_record(act, at, is_apex=is_apex)
         case DeleteRRset():
-            gone = [act.type] if act.type != ANY else list(at.rrsets)
-            for type_ in gone:
+            for type_ in [act.type] if act.type != ANY else list(at.rrsets):
                 if not (is_apex and type_ in _APEX_KEEPS):
-                    at.rrsets.pop(type_, None)
-                    at.touched.add(type_)
+                    at.drop_served(type_)
 
 
 def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
@@ -239,7 +243,7 @@ def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
     values = at.rrsets.setdefault(act.type, _Values(act.ttl, {}))
     values.ttl = act.ttl
     if act.type in _SINGLE:
-        values.texts.clear()
+        at.drop_served(act.type)
     folded = rdata.fold(act.type, act.text)
     values.texts[folded] = act.text
     values.disabled = tuple(text for text in values.disabled if text != folded)

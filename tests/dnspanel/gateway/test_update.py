@@ -174,6 +174,32 @@ def test_what_is_kept_but_not_served_is_not_there_until_it_is_added() -> None:
     assert (served.served, served.comment) == (("192.0.2.1", "192.0.2.2"), "old address")
 
 
+@pytest.mark.parametrize("deletes", [("www", "A", "192.0.2.1"), ("www", "A"), ("www",)], ids=len)
+@pytest.mark.parametrize("served", [(), ("192.0.2.1",), ("192.0.2.1", "192.0.2.3")], ids=len)
+def test_no_deletion_reaches_a_disabled_record(deletes: tuple[str, ...], served: tuple[str, ...]) -> None:
+    values = (*served, "192.0.2.2")
+    parked = rr(f"www 300 A {' | '.join(values)}", disabled=("192.0.2.2",), comment="old address")
+    text = rr("www 300 TXT hi", disabled=('"hi"',))
+    here = {(each.name, each.type): each for each in (parked, text)}
+    update = message()
+    update.delete(*deletes)
+    changes = read(update).decide(here)
+    assert set(changes) == ({(parked.name, parked.type)} if served else set())
+    after = changes.get((parked.name, parked.type), parked)
+    assert after is not None
+    left = {value for value in served if len(deletes) == 3 and value != "192.0.2.1"}
+    assert (set(after.served), after.disabled, after.comment) == (left, ("192.0.2.2",), "old address")
+
+
+def test_a_cname_takes_the_place_of_what_is_served_only() -> None:
+    parked = rr("www 300 CNAME old | older", disabled=("older.example.test.",))
+    update = message()
+    update.add("www", 60, "CNAME", "host")
+    (after,) = read(update).decide({(parked.name, parked.type): parked}).values()
+    assert after is not None
+    assert (after.served, after.disabled) == (("host.example.test.",), ("older.example.test.",))
+
+
 # The method of dnspython's message, its arguments, and the refusal with `www A 192.0.2.1` and without it.
 PREREQUISITES = [
     ("present", ("www",), "", "NXDOMAIN"),
