@@ -223,19 +223,26 @@ class FrontReport:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read a report and ignore unknown fields. Raise ValueError, KeyError or TypeError if it is invalid."""
-        known = {each.name: message[each.name] for each in fields(cls) if each.name in message}
-        names = [each.name for each in fields(BackendReport)]
-        known["backends"] = tuple(
-            BackendReport(**{name: backend[name] for name in names if name in backend})
-            for backend in message.get("backends", ())
-        )
-        return cls(**known)
+        """Read a report and ignore unknown fields. Raise BadBytes if a field is missing or has another type."""
+        try:
+            backends = tuple(BackendReport(**_fields_in(each, BackendReport)) for each in message.get("backends", ()))
+            return cls(**_fields_in(message, cls), backends=backends)
+        except (TypeError, AttributeError) as exc:
+            raise BadBytes(what="report of a front", reason=str(exc)) from exc
+
+
+def _fields_in(message: Mapping[str, Any], of: type[BackendReport | FrontReport]) -> dict[str, Any]:
+    """Return a message's values of a class's plain fields. Raise TypeError for a value of another type."""
+    known = [each for each in fields(of) if each.name in message and each.name != "backends"]
+    for each in known:
+        if type(message[each.name]) not in ((float, int) if each.type is float else (each.type,)):
+            raise TypeError(f"{each.name} is {message[each.name]!r:.80}")
+    return {each.name: message[each.name] for each in known}
 
 
 def front_report_in(report: Mapping[str, Any]) -> FrontReport | None:
     """Return the front's part of a status report, or None if it is missing or unreadable."""
     try:
         return FrontReport.from_json(report["front"])
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, BadBytes):
         return None

@@ -449,19 +449,22 @@ def decode_refusal(status: int, body: bytes) -> ReplicationError:
     Errors that the panel must distinguish keep their class. Others become Refused.
     """
     try:
-        message = decode_message(body)
-        name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))
-        position = position_from_json(message["position"]) if message.get("position") else None
-    except (BadBytes, KeyError, TypeError, AttributeError):
+        return _refusal_in(decode_message(body))
+    except (BadBytes, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return BadBytes(what="answer of the agent", reason=f"status {status}, body {body[:200]!r}")
+
+
+def _refusal_in(message: Mapping[str, Any]) -> ReplicationError:
+    name, text = str(message["error"]), parse_text(str(message.get("spoken") or message["message"]))
     if name == "Gap":
-        return Gap(have=position, got=int(message.get("got", 0)))
+        have = position_from_json(message["position"]) if message.get("position") else None
+        return Gap(have=have, got=int(message.get("got", 0)))
     if name == "UnknownSealingKey":
         return UnknownSealingKey(sealing_key=int(message.get("sealing_key", 0)))
     if name == "NotServed":
-        return NotServed(**{key: message.get(key, "") for key in ("question", "expected", "found")})
+        return NotServed(**{key: str(message.get(key, "")) for key in ("question", "expected", "found")})
     if name == "Busy":
-        return Busy(what=message.get("what", ""))
+        return Busy(what=str(message.get("what", "")))
     if name == "DiskFull":
-        return DiskFull(path=message.get("path", ""), reason=message.get("reason", ""))
+        return DiskFull(path=str(message.get("path", "")), reason=str(message.get("reason", "")))
     return Refused(error=name, message=text)

@@ -15,6 +15,7 @@ from replication.wire.front_messages import (
     FrontReport,
     FrontSettings,
     Told,
+    front_report_in,
     parse_endpoint,
 )
 
@@ -55,6 +56,37 @@ def test_settings_come_out_as_they_went_in() -> None:
 def test_what_would_not_be_right_in_dnsdist_conf_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadBytes):
         FrontSettings.from_json(SETTINGS.to_json() | changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"minimum": "2"},
+        {"bypassed_zones": None},
+        {"settings": 7},
+        {"backends": None},
+        {"backends": "ns1"},
+        {"backends": [None]},
+        {"backends": [{"name": "ns1"}]},
+        {"backends": [REPORT.to_json()["backends"][0] | {"queries": "9"}]},
+        {"backends": [REPORT.to_json()["backends"][0] | {"is_in": 1}]},
+        {"backends": [REPORT.to_json()["backends"][0] | {"latency_ms": []}]},
+    ],
+    ids=str,
+)
+def test_a_report_with_a_value_of_another_type_is_refused(changes: dict[str, Any]) -> None:
+    message = REPORT.to_json() | changes
+    with pytest.raises(BadBytes):
+        FrontReport.from_json(message)
+    assert front_report_in({"front": message}) is None
+
+
+@pytest.mark.parametrize("message", [[], "a", 1, None], ids=str)
+def test_a_report_that_is_no_object_is_refused(message: Any) -> None:
+    with pytest.raises(BadBytes):
+        FrontReport.from_json(message)
+    assert front_report_in({"front": message}) is None
+    assert front_report_in({}) is None
 
 
 def test_a_report_comes_out_as_it_went_in_and_knows_whether_enough_nodes_answer() -> None:

@@ -112,7 +112,21 @@ def test_what_needs_a_person_comes_back_with_the_agents_message(error: Replicati
     assert (found.error, str(found)) == (type(error).__name__, str(error))
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"error":1}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"error":1}',
+        b'{"error":"Gap","message":"m","got":"many"}',
+        b'{"error":"Gap","message":"m","got":null}',
+        b'{"error":"Gap","message":"m","position":"here"}',
+        b'{"error":"UnknownSealingKey","message":"m","sealing_key":[]}',
+        b'{"error":"UnknownSealingKey","message":"m","sealing_key":Infinity}',
+    ],
+)
 def test_an_answer_that_is_no_refusal_is_an_error_too(body: bytes) -> None:
     assert isinstance(decode_refusal(502, body), BadBytes)
 
