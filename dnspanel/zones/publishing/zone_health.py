@@ -71,7 +71,7 @@ def health_of(*, zone: Zone, author: User, ttl: int, now: datetime) -> Health:
         if violation.code != "wildcard" and (rrset := present.get((violation.name, violation.type)))
     ]
     found += [*_lacking(zone, author, ttl), *_pointers(zone, author, present)]
-    found.sort(key=lambda finding: SEVERITY_ORDER[finding.violation.severity])
+    found.sort(key=lambda finding: (SEVERITY_ORDER[finding.violation.severity], finding.key))
     return Health(tuple(found), len(present), not page.next_after)
 
 

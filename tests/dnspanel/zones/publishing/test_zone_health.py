@@ -22,6 +22,18 @@ def test_the_worst_problems_come_first_and_explanations_are_left_out(make_zone: 
     assert (first.violation.code, first.violation.severity) == ("cname-loop", "error")
 
 
+def test_equal_problems_have_one_order(make_zone: MakeZone, bob: User) -> None:
+    zone = make_zone("c 10 A 192.0.2.1", "a 10 A 192.0.2.1", "b 10 A 192.0.2.1", "b 10 TXT x")
+    draft.replace_rrset(author=bob, zone=zone, rrset=rr("@ 3600 NS ns1.example.net."), now=NOW)
+    warnings = [
+        each.key
+        for each in health_of(zone=zone, author=bob, ttl=300, now=NOW).findings
+        if each.violation.severity == "warning"
+    ]
+    assert warnings == sorted(warnings)
+    assert len(warnings) > 4
+
+
 @pytest.mark.django_db(transaction=True)
 def test_stored_complaints_of_a_large_zone_are_checked_again(
     make_zone: MakeZone, bob: User, monkeypatch: pytest.MonkeyPatch
