@@ -63,13 +63,14 @@ def zone_map(request: PanelRequest, zone_name: str) -> HttpResponse:
         "targets": {arrow.target: arrow for arrow in arrows[:MOST_DRAWN]}.values(),
         "height": _ROW * max(1, min(len(arrows), MOST_DRAWN)),
         "bad": sum(len(arrow.owners) + arrow.more for arrow in arrows if arrow.state == BAD),
+        "is_partly_read": has_more,
         "has_more": has_more or has_more_into or len(arrows) > MOST_LISTED,
     }
     return render_zone(request, zone, "map", "zone_tabs/map.html", context)
 
 
 def _pointing_rrsets(zone: Zone) -> tuple[list[RRset], bool]:
-    """Return the first RRsets of each type that points to names, and whether more exist.
+    """Return the first RRsets of each type that points to names, and whether some were left out.
 
     RRsets with a stored complaint are included, wherever they are. One query reads the keys of the whole zone, but
     returns only these rows.
@@ -80,7 +81,7 @@ def _pointing_rrsets(zone: Zone) -> tuple[list[RRset], bool]:
     first = StoredRRset.objects.filter(**of_zone).annotate(place=place).filter(place__lte=MOST_OF_TYPE + 1)
     rows = [*StoredRRset.objects.filter(**of_zone, owner_key__in=list(warned)), *first]
     found = {(row.name, row.type): store_rrsets.rrset_of(row) for row in rows}
-    return list(found.values()), any(row.place > MOST_OF_TYPE for row in first)
+    return list(found.values()), len(warned) == MOST_READ or any(row.place > MOST_OF_TYPE for row in first)
 
 
 def _leading_out(zone: Zone, rrsets: Sequence[RRset], person: User) -> Iterator[tuple[str, RRset, str, Zone, str]]:

@@ -120,3 +120,4 @@ def test_the_page_is_small_and_needs_no_more_queries(
     assert len(rows) == min(size, MOST_OF_TYPE + 1) + 3
     assert len(page.encode()) < 150_000
     assert ("The zone has more such records" in page) == (size > MOST_OF_TYPE)
+    assert ("at least 1 dangling record" in page) == (size > MOST_OF_TYPE)
