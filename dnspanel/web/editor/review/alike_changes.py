@@ -76,13 +76,12 @@ def fold_alike(plans: Sequence[ZonePlan], displayed: Iterable[DisplayPlan] = ())
     return list(folds.values())
 
 
-def title_of(plans: Sequence[ZonePlan]) -> Title | None:
-    """Return what a title says about the plans (see `_changes_title.html`), or None if they change nothing."""
-    changes = [(plan.zone.name, change) for plan in plans for change in plan.changes]
+def title_of(changes: Sequence[tuple[str, Change]]) -> Title | None:
+    """Return what a title says about changes of zones (see `_changes_title.html`), or None if there are none."""
     if not changes:
         return None
     (zone, first), more = changes[0], len(changes) - 1
     fold, likeness = None, likeness_of(first)
     if likeness and len(changes) >= ALIKE_FROM and all(likeness_of(change) == likeness for _, change in changes):
-        fold = Fold(likeness, len(changes), sum(bool(plan.changes) for plan in plans), [])
+        fold = Fold(likeness, len(changes), len({zone for zone, _ in changes}), [])
     return Title(fold, DisplayDiff(zone, diff(first)), names.before_full_stop(names.display(first.name)), more)

@@ -17,9 +17,10 @@ from dnspanel.web.editor.review.alike_changes import title_of
 from dnspanel.web.editor.review.review import changes_context
 from dnspanel.web.editor.review.review_display import checks_of
 from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.templatetags.panel import moment
+from dnspanel.zones.audit.audit_trail import rrset_changes
 from dnspanel.zones.errors import (
     ApprovalNeeded,
     DraftRefused,
@@ -33,8 +34,10 @@ from dnspanel.zones.models import Channel, PublishRequest, RequestState
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
+from dnspanel.zones.store.stored_changes import change_of
 
 REQUESTS_PER_PAGE = 50
+MOST_IN_TITLE = 1_000  # changes of a published request; with more, its name is the title
 _REFUSALS = (RequestRefused, DraftRefused, ApprovalNeeded, Frozen, HookRefused, PublishRefused)
 
 
@@ -109,10 +112,14 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
         "notes": notes,
         "longest": publish_requests.LONGEST_TEXT,
     }
+    if found.publication_id is not None:
+        rows = rrset_changes(actor_for(request), found.publication_id, MOST_IN_TITLE + 1)
+        if len(rows) <= MOST_IN_TITLE:
+            context["title"] = title_of([(row.revision.zone.name, change_of(row)) for row in rows])
     if status is not None:
         visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
         plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
-        title = title_of(plans)
+        context["title"] = title_of([(plan.zone.name, change) for plan in plans for change in plan.changes])
         own = status.own_approval
         moved = own is not None and own.is_stale
         only_moved = moved and request.GET.get("all") != "yes"
@@ -136,7 +143,6 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
             "may_go_past": request_status.may_go_past(request.user, status.plans),
             "freezes": status.frozen,
             "hidden": len(found.zone_ids) - len(visible),
-            "title": title,
             "time_form": TimeForm(initial={"publish_at": found.publish_at}),
             **changes_context(request, plans),
         }

@@ -31,6 +31,11 @@ def shorter(zone: Zone, author: User, number: int = MANY) -> None:
     put(author, zone, *(f"h{each} 1200 A 192.0.2.{each % 4}" for each in range(number)))
 
 
+def changes_of(author: User) -> list[tuple[str, Change]]:
+    """Return the changes of the author's draft, as `title_of` takes them."""
+    return [(plan.zone.name, change) for plan in revision.preview(author=author, zones=None) for change in plan.changes]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "likeness"),
     [
@@ -84,7 +89,7 @@ def test_few_alike_changes_stay_as_they_are(zones: list[Zone], bob: User) -> Non
 
 def test_a_title_names_the_first_change_and_counts_the_others(zones: list[Zone], bob: User) -> None:
     def title() -> str:
-        title = title_of(revision.preview(author=bob, zones=None))
+        title = title_of(changes_of(bob))
         page = render_to_string("editor/_changes_title.html", {"title": title, "asked": {"name": "The new web"}})
         return " ".join(page.split())
 
@@ -97,7 +102,7 @@ def test_a_title_names_the_first_change_and_counts_the_others(zones: list[Zone],
 
 def test_a_title_of_alike_changes_is_their_fold(zones: list[Zone], bob: User) -> None:
     shorter(zones[0], bob)
-    title = title_of(revision.preview(author=bob, zones=None))
+    title = title_of(changes_of(bob))
     assert title is not None
     assert title.fold is not None
     page = render_to_string("editor/_changes_title.html", {"title": title})

@@ -105,7 +105,9 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     act(client, request, "publish")
     request.refresh_from_db()
     assert request.state == RequestState.PUBLISHED
-    assert "erin" in client.get(reverse("draft-request", args=[request.key])).content.decode()
+    ended = client.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert "erin" in ended
+    assert '<h1 class="wrap">Change A of www.example.test</h1>' in ended
     published = client.get(reverse("publication", args=[request.publication_id])).content.decode()
     assert "Approved by" in published
     assert "erin" in published
