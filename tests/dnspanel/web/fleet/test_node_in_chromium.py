@@ -12,6 +12,7 @@ from tests.dnspanel.web.editor.conftest import OpenPage
 from tests.dnspanel.web.editor.conftest import chromium as chromium
 from tests.dnspanel.web.editor.conftest import open_page as open_page
 from tests.dnspanel.web.editor.conftest import with_an_event_loop as with_an_event_loop
+from tests.dnspanel.web.fleet.test_minute_squares import create_fleet
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("live_redis")]
 
@@ -63,3 +64,30 @@ def test_the_picture_stays_when_the_tiles_are_replaced(active_node: MakeNode, op
     chosen = page.locator("#fleet-minutes [aria-current]")
     expect(chosen).to_have_text("Queries")
     expect(page.locator("#fleet-minutes")).to_have_count(1)
+
+
+def test_the_squares_of_a_group_are_one_tab_stop_with_arrow_keys(open_page: OpenPage, alice: User) -> None:
+    create_fleet(100)
+    page = open_page(alice, "/fleet/minutes/")
+    stops = "document.querySelectorAll('.squares a:not([tabindex=\"-1\"])').length"
+    assert page.evaluate(stops) == 2  # one for each group
+    page.locator(".squares").nth(1).locator("a").first.focus()
+    at = "document.activeElement.getAttribute('href')"
+    places = [page.evaluate(at)]
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp", "End", "ArrowRight", "Home"):
+        page.keyboard.press(key)
+        places.append(page.evaluate(at))
+    first, second, third, again, below, above, last, end, home = places
+    assert (again, above, end, home) == (second, second, last, first)
+    assert len({first, second, third, below, last}) == 5
+    page.keyboard.press("ArrowRight")
+    # The picture is replaced each minute. The focus stays on its square.
+    page.locator("#fleet-minutes").evaluate("element => element.dataset.old = 'yes'")
+    page.evaluate("htmx.trigger('#fleet-minutes', 'live')")
+    expect(page.locator("#fleet-minutes:not([data-old])")).to_be_visible()
+    assert page.evaluate(at) == second
+    assert page.evaluate(stops) == 2
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.squares')") is None
+    page.keyboard.press("?")
+    expect(page.locator("#keys-list")).to_contain_text("Move between squares")
