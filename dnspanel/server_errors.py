@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
-from django.views.defaults import server_error
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.template.loader import render_to_string
 
 from dnspanel.api import database_away as of_apis
 from dnspanel.database.database_away import is_outage
 from dnspanel.web.frame import database_away as of_pages
+from replication.log_lines import request_id
 
 _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], ...] = (
     ("/api/v1", of_apis.answer_v1),
@@ -21,9 +22,9 @@ _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], 
 
 
 def answer(request: HttpRequest) -> HttpResponse:
-    """Return the error page, or the response to an outage (503 or 507) in the format of the requested interface."""
+    """Return the error page with the request id, or the response to an outage (503, 507) in the interface's format."""
     exc = sys.exc_info()[1]
     if exc is None or not is_outage(exc):
-        return server_error(request)
+        return HttpResponseServerError(render_to_string("500.html", {"request_id": request_id.get()}))
     face = next((face for start, face in _FACES if request.path_info.startswith(start)), of_pages.answer)
     return face(request, exc)

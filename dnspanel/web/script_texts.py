@@ -26,6 +26,7 @@ SCRIPT_TEXTS = (
     gettext_noop("The sign-in took too long. Enter your password again."),
     gettext_noop("This browser doesn’t support passkeys."),
     gettext_noop("The browser didn’t allow copying. Copy the selected text manually."),
+    gettext_noop("Request ID"),
     gettext_noop("Request failed (HTTP {status})."),
     gettext_noop("Request failed (HTTP {status}). Nothing was changed. Try again."),
     gettext_noop("Request failed (HTTP {status}). Try again."),

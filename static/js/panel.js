@@ -58,7 +58,9 @@ document.addEventListener("htmx:responseError", (event) => {
     return toast("bad", `${refusal} ${translated("Nothing was changed.")}`);
   }
   if (plainText(event.detail.xhr)) return toast("bad", plainText(event.detail.xhr));
-  toast("bad", translated("Request failed (HTTP {status}). Nothing was changed. Try again.", { status }));
+  const id = event.detail.xhr.getResponseHeader("X-Request-ID");
+  const failed = translated("Request failed (HTTP {status}). Nothing was changed. Try again.", { status });
+  toast("bad", id ? `${failed} ${translated("Request ID")}: ${id}` : failed);
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {

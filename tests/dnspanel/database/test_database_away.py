@@ -253,7 +253,9 @@ def test_what_is_our_fault_stays_a_fault(monkeypatch: pytest.MonkeyPatch, caplog
 
     monkeypatch.setattr("dnspanel.api.authentication.actor_by_secret", fails)
     for path in ("/api/v1/servers/localhost/zones", "/api/v2/zones", "/metrics"):
-        assert answer_of(path, **FACES[path]).status_code == 500
+        answer = answer_of(path, **FACES[path])
+        assert answer.status_code == 500
+    assert f"Request ID: <code>{answer['X-Request-ID']}</code>" in answer.content.decode()
     assert "Traceback" in caplog.text
 
 
