@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -80,19 +80,20 @@ def events_of(person: Actor, window: Window, chosen: Kind | None = None) -> tupl
 
     The number of queries doesn't depend on the number of events.
     """
-    by_kind: dict[Kind, list[Event]] = {kind: [] for kind in Kind if chosen in (None, kind)}
-    for event in chain(*(read(person, window) for read in (_of_rules, _of_zones, _of_keys, _of_certificates))):
-        if event.kind in by_kind:
-            by_kind[event.kind].append(event)
-    found = [event for events in by_kind.values() for event in sorted(events)[: window.most]]
+    readers = [(kind, read) for kind, read in zip(Kind, _READERS, strict=True) if chosen in (None, kind)]
+    by_kind = {kind: sorted(read(person, window)) for kind, read in readers}
+    found = [event for events in by_kind.values() for event in events[: window.most]]
     return sorted(found), [kind for kind, events in by_kind.items() if len(events) > window.most]
 
 
-def _of_rules(person: Actor, window: Window) -> Iterator[Event]:
+def _publications(person: Actor, window: Window) -> Iterator[Event]:
     for each in scheduled_between(person, window.begin, window.end)[: window.most + 1]:
         if each.publish_at is not None:
             text, path = gettext("Publish “{name}”"), reverse("draft-request", args=[each.key])
             yield Event(each.publish_at, f"request-{each.pk}", Kind.PUBLICATION, text.format(name=each.name), path)
+
+
+def _freezes(person: Actor, window: Window) -> Iterator[Event]:
     path = reverse("settings-freezes" if can(person, Permission.NODES) else "zone-list")
     for freeze in freezes_known_to(person):
         for begin, end in islice(periods(freeze, window.begin), window.most + 1):
@@ -100,11 +101,10 @@ def _of_rules(person: Actor, window: Window) -> Iterator[Event]:
                 yield Event(begin, f"freeze-{freeze.pk}-{begin:%Y%m%d}", Kind.FREEZE, str(freeze), path, end)
 
 
-def _of_zones(person: Actor, window: Window) -> Iterator[Event]:
+def _steps_of_keys(person: Actor, window: Window) -> Iterator[Event]:
     visible = access.zones_visible_to(person).order_by().values("pk")
-    for at, row in window.due(
-        Rollover.objects.filter(ended_at=None, zone__in=visible).select_related("zone"), "earliest"
-    ):
+    rolling = Rollover.objects.filter(ended_at=None, zone__in=visible).select_related("zone")
+    for at, row in window.due(rolling, "earliest"):
         text, path = gettext("{zone}: next step of the key rollover"), reverse("zone-dnssec", args=[row.zone.name])
         yield Event(at, f"rollover-{row.pk}", Kind.DNSSEC, text.format(zone=row.zone.name), path)
     for at, key in keys_ending(person, window.begin, window.end, most=window.most + 1):
@@ -113,20 +113,27 @@ def _of_zones(person: Actor, window: Window) -> Iterator[Event]:
     for at, row in window.due(Signing.objects.filter(zone__in=visible).select_related("zone"), "signatures_end"):
         text, path = gettext("{zone}: imported signatures expire"), reverse("zone-dnssec", args=[row.zone.name])
         yield Event(at, f"signatures-{row.pk}", Kind.DNSSEC, text.format(zone=row.zone.name), path)
+
+
+def _removals(person: Actor, window: Window) -> Iterator[Event]:
     for each in expiring(person, until=window.end, limit=window.most + 1, after=(window.begin, 0)):
         text = gettext("{name}: {type} is removed").format(type=rdata.type_to_text(each.type), name=each.name)
         yield Event(each.remove_at, f"expiry-{each.pk}", Kind.RECORD, text, path_at(each.zone.name, each.name))
+
+
+def _ends_of_zones(person: Actor, window: Window) -> Iterator[Event]:
     for at, zone in window.due(access.trash_visible_to(person), "deleted_at", timedelta(days=TRASH_DAYS)):
         text, path = gettext("{zone} is permanently deleted"), reverse("zone-trashed", args=[zone.pk])
         yield Event(at, f"trash-{zone.pk}", Kind.ZONE, text.format(zone=zone.name), path)
     # Zones whose primaries answer expire, too, but each answer moves this time. Only a failing zone has `alert_at`.
+    visible = access.zones_visible_to(person).order_by().values("pk")
     failing = TransferredZone.objects.filter(alert_at__isnull=False, zone__in=visible).select_related("zone")
     for at, row in window.due(failing, "expires_at"):
         text, path = gettext("{zone} expires if no primary answers"), reverse("zone-detail", args=[row.zone.name])
         yield Event(at, f"transferred-{row.pk}", Kind.ZONE, text.format(zone=row.zone.name), path)
 
 
-def _of_keys(person: Actor, window: Window) -> Iterator[Event]:
+def _ends_of_keys(person: Actor, window: Window) -> Iterator[Event]:
     # A narrow token doesn't see its owner's other tokens. A feed shows only their purpose and their end.
     is_feed = person.token is not None and person.token.kind == TokenKind.FEED
     tokens = Token.objects.filter(owner=person.user) if is_feed else tokens_visible_to(person)
@@ -140,7 +147,7 @@ def _of_keys(person: Actor, window: Window) -> Iterator[Event]:
             yield Event(at, f"secondary-key-{each.pk}", Kind.KEY, text.format(name=each.name), path)
 
 
-def _of_certificates(person: Actor, window: Window) -> Iterator[Event]:
+def _certificates(person: Actor, window: Window) -> Iterator[Event]:
     if not can(person, Permission.FLEET):
         return
     found: list[tuple[datetime, str, str]] = [
@@ -160,3 +167,7 @@ def _of_certificates(person: Actor, window: Window) -> Iterator[Event]:
         if window.begin <= at < window.end:
             text = gettext("{owner}: certificate expires").format(owner=owner)
             yield Event(at, f"certificate{path}", Kind.CERTIFICATE, text, path)
+
+
+# In the order of `Kind`.
+_READERS = (_publications, _freezes, _steps_of_keys, _removals, _ends_of_zones, _ends_of_keys, _certificates)

@@ -91,14 +91,14 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
     return HttpResponse(text, content_type="text/calendar; charset=utf-8")
 
 
-def lanes_of(events: Iterable[Event], window: Window) -> dict[Kind, list[tuple[int, int]]]:
-    """Return the marks of each kind as (x, width). Events at almost the same time share a mark."""
-    found: dict[Kind, set[tuple[int, int]]] = {}
+def lanes_of(events: Iterable[Event], window: Window) -> dict[Kind, list[tuple[int, int, list[Event]]]]:
+    """Return the marks of each kind as (x, width, events). Events at almost the same time share a mark."""
+    found: dict[Kind, dict[tuple[int, int], list[Event]]] = {}
     for event in events:
         x = min(x_of(event.at, window) // _LEAST * _LEAST, WIDTH - _LEAST)
         width = max(_LEAST, x_of(event.until or event.at, window) - x)
-        found.setdefault(event.kind, set()).add((x, width))
-    return {kind: sorted(found[kind]) for kind in Kind if kind in found}
+        found.setdefault(event.kind, {}).setdefault((x, width), []).append(event)
+    return {kind: [(*place, at) for place, at in sorted(found[kind].items())] for kind in Kind if kind in found}
 
 
 def months_of(window: Window) -> Iterator[tuple[str, datetime]]:

@@ -20,7 +20,7 @@ def test_times_have_places_and_are_kept_inside() -> None:
 
 def test_events_close_together_share_a_mark() -> None:
     [marks] = lanes_of([event(50), event(50.1), event(60)], WINDOW).values()
-    assert marks == [(498, 6), (600, 6)]
+    assert [(x, width, len(here)) for x, width, here in marks] == [(498, 6, 2), (600, 6, 1)]
 
 
 def test_many_events_have_few_marks() -> None:
@@ -29,8 +29,9 @@ def test_many_events_have_few_marks() -> None:
 
 
 def test_a_period_is_as_long_as_it_lasts_within_the_window() -> None:
-    lanes = lanes_of([event(-3, Kind.FREEZE, 2), event(96, Kind.FREEZE, 200), event(99.99)], WINDOW)
-    assert lanes == {Kind.FREEZE: [(0, 20), (960, 40)], Kind.KEY: [(994, 6)]}
+    early, late, last = event(-3, Kind.FREEZE, 2), event(96, Kind.FREEZE, 200), event(99.99)
+    lanes = lanes_of([early, late, last], WINDOW)
+    assert lanes == {Kind.FREEZE: [(0, 20, [early]), (960, 40, [late])], Kind.KEY: [(994, 6, [last])]}
 
 
 def test_months_over_the_end_of_the_year() -> None:

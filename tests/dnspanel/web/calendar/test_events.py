@@ -160,3 +160,12 @@ def test_more_events_need_no_more_queries(
         found, cut = events_of(actor(alice), WINDOW)
     assert len(found) == min(size, WINDOW.most)
     assert cut == ([Kind.RECORD] if size > WINDOW.most else [])
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_one_kind_reads_only_its_own_tables(
+    alice: User, kind: Kind, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    person = actor(alice)
+    with django_assert_max_num_queries(5):
+        events_of(person, WINDOW, kind)

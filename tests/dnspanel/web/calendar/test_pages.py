@@ -50,9 +50,12 @@ def test_the_page_shows_a_picture_and_the_same_events_as_text(browser: Browser, 
     assert "No events in this period" in page_of(client)
     freeze(alice)
     page = page_of(client)
-    assert 'role="img" aria-label="Events from' in page
+    assert 'role="group" aria-label="Events from' in page
     assert "every zone: Holidays, &lt;no&gt; changes; ask Ops" in page
-    assert "<rect" in page
+    flat = " ".join(page.split())
+    at = timezone.localtime(timezone.now() + timedelta(days=1))
+    assert f'role="img" aria-label="Freezes: 1 mark, {at:%Y-%m-%d}' in flat
+    assert re.search(rf"<rect [^>]*> <title> {at:%Y-%m-%d} \d\d:\d\d every zone: Holidays, [^<]* </title>", flat)
     assert "No events in this period" in page_of(client, "?kind=key")
     assert "Holidays" in page_of(client, "?kind=freeze")
 
@@ -89,6 +92,7 @@ def test_a_large_calendar_is_a_small_page(browser: Browser, make_zone: MakeZone,
     assert "Only the first events are shown of: Records" in page
     assert page.count("is removed</a>") == (250 if kind else 40)
     assert len(page.encode()) < 150_000
+    assert re.search(r", and \d+ more\s*</title>", page)
 
 
 def test_the_feed_is_read_without_a_session_and_is_a_valid_calendar(browser: Browser, alice: User) -> None:
