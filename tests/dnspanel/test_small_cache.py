@@ -18,7 +18,7 @@ COUNTED = {
     "dnspanel/cli_file.py command_line": "settings of the panel",
     "dnspanel/suffixes.py read_suffixes": "settings of the panel",
     "dnspanel/web/templatetags/panel.py icon": "names in templates",
-    "dnspanel/web/templatetags/acts.py _messages_in": "the code of a language",
+    "dnspanel/web/templatetags/acts.py _texts_in": "the names of two templates, and the code of a language",
     "dnspanel/web/frame/rows.py _addresses": "the name of a zone",
     "dnspanel/api/v2/http/etag.py _settings_digest": "at most 50 tags of a zone",
     "dnspanel/zones/search/terms.py _parse_text": "a search, at most LONGEST_SEARCH characters",

@@ -163,8 +163,8 @@ def _cursor(place: audit_trail.Place) -> str:
 
 def _display(act: audit_trail.Act) -> DisplayAct:
     """Return an action for display, without empty details."""
-    changes = [(value.name.replace("_", " "), _text(value.before), _text(value.after)) for value in act.changes]
-    details = [(name.replace("_", " "), _text(value)) for name, value in act.other_details.items()]
+    changes = [(value.name, _text(value.before), _text(value.after)) for value in act.changes]
+    details = [(name, _text(value)) for name, value in act.other_details.items()]
     return DisplayAct(act, tuple(changes), tuple((name, text) for name, text in details if text))
 
 

@@ -41,7 +41,7 @@ def _pattern_of(act: Act, values: dict[str, Any]) -> str:
         if zones > MOST_NAMED:
             values["target"] = ngettext("{zones:,} zone", "{zones:,} zones", zones).format(zones=zones)
         values["count"] = act.rrsets
-    messages = _messages_in(translation.get_language())
+    messages = _texts_in("access/act_messages.txt", translation.get_language())
     prefix, _, verb = act.action.partition(".")
     for name in (act.action, f"{act.action}.{act.revision_kind}", f"provider.{verb}" if prefix in _PROVIDERS else ""):
         if name in messages:
@@ -57,8 +57,14 @@ def _pattern_of(act: Act, values: dict[str, Any]) -> str:
     return str(gettext("{who} performed the action {action}: {target}"))
 
 
-@lru_cache(maxsize=16)
-def _messages_in(language: str | None) -> dict[str, str]:
-    """Return the sentences of a language by action. It must be the active language."""
-    lines = render_to_string("access/act_messages.txt").splitlines()
+@register.filter
+def label_detail(name: str) -> str:
+    """Return the label of a detail of an action in the reader's language, or its stored name if it has no label."""
+    return _texts_in("access/act_fields.txt", translation.get_language()).get(name, name.replace("_", " "))
+
+
+@lru_cache(maxsize=32)
+def _texts_in(template_name: str, language: str | None) -> dict[str, str]:
+    """Return the texts of a language by their keys, one in each line. It must be the active language."""
+    lines = render_to_string(template_name).splitlines()
     return dict(line.split(" ", 1) for line in lines if line)

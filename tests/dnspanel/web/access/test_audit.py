@@ -107,7 +107,7 @@ def test_a_row_opens_with_before_and_after_and_its_place_in_the_chain(browser: B
     listed = client.get("/audit/").content.decode()
     assert f'href="/audit/entry/{entry.pk}/"' in listed
     assert "<summary>alice changed the settings of a.test.</summary>" in listed
-    assert "<dt>tags</dt><dd><del>&lt;old&gt;</del> → <ins>shop</ins></dd>" in listed
+    assert "<dt>Tags</dt><dd><del>&lt;old&gt;</del> → <ins>shop</ins></dd>" in listed
     page = client.get(f"/audit/entry/{entry.pk}/").content.decode()
     for text in ("192.0.2.7", "req-1", "&lt;old&gt;", "shop", f"1:{AuditLink.objects.get().hash}"):
         assert text in page

@@ -10,7 +10,7 @@ from django.utils import translation
 
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.web.templatetags.acts import describe_act
+from dnspanel.web.templatetags.acts import describe_act, label_detail
 from dnspanel.zones.audit.audit_trail import PUBLISH, Act
 from dnspanel.zones.models import RevisionKind
 from tests.people import NOW
@@ -100,3 +100,14 @@ def test_a_publication_is_described_by_what_it_changed(kind: str, zones: int, rr
 def test_an_entry_of_the_database_is_described_too(alice: User) -> None:
     audit.record(action="node.drain", by=alice, now=NOW, target="ns3")
     assert describe_act(AuditEntry.objects.get()) == "alice drained the node ns3."
+
+
+def test_details_have_labels_in_the_language_of_the_reader() -> None:
+    assert [label_detail(name) for name in ("grace_days", "was", "soa_edit", "odd_name")] == [
+        "Grace period (days)",
+        "Before",
+        "SOA-EDIT",
+        "odd name",
+    ]
+    with translation.override("de"):
+        assert label_detail("reason") == "Grund"
