@@ -75,10 +75,11 @@ _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     (gettext_lazy("Imports"), "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
     (gettext_lazy("Nodes"), "nodes", "node-list", "n", Permission.FLEET, {"node", "alert", "secondary", "catalog"}),
     (gettext_lazy("People"), "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
-    (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
+    (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "docs"}),
+    (gettext_lazy("Audit log"), "eye", "audit-log", "a", None, {"audit"}),
 )
 _MOST_ON_A_PHONE = 5
-_BEHIND = {"import-list", "people", "token-list"}
+_BEHIND = {"import-list", "people", "token-list", "audit-log"}
 
 
 class Frame:

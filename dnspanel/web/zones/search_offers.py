@@ -46,7 +46,6 @@ _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("Settings"), "table", "settings", Permission.NODES),
     (gettext_lazy("Webhooks"), "sync", "webhook-list", None),
     (gettext_lazy("Secondaries"), "sync", "secondary-list", Permission.FLEET),
-    (gettext_lazy("Audit log"), "clock", "audit-log", None),
     (gettext_lazy("Quotas"), "database", "account-quotas", None),
     (gettext_lazy("API documentation"), "table", "docs-api", None),
 )

@@ -26,10 +26,10 @@ def texts_for(user: User) -> list[str]:
 
 
 def test_the_navigation_holds_what_a_role_can_use(alice: User, bob: User, charlie: User) -> None:
-    assert texts_for(alice) == ["Home", "Zones", "Changes", "Imports", "Nodes", "People", "Access"]
-    assert texts_for(bob) == ["Home", "Zones", "Changes", "Imports", "Nodes", "Access"]
-    assert texts_for(charlie) == ["Home", "Zones", "Changes", "Nodes", "Access"]
-    assert texts_for(make_person("mia", Role.MEMBER)) == ["Home", "Zones", "Access"]
+    assert texts_for(alice) == ["Home", "Zones", "Changes", "Imports", "Nodes", "People", "Access", "Audit log"]
+    assert texts_for(bob) == ["Home", "Zones", "Changes", "Imports", "Nodes", "Access", "Audit log"]
+    assert texts_for(charlie) == ["Home", "Zones", "Changes", "Nodes", "Access", "Audit log"]
+    assert texts_for(make_person("mia", Role.MEMBER)) == ["Home", "Zones", "Access", "Audit log"]
 
 
 def test_the_entry_of_the_page_is_marked(browser: Browser, alice: User) -> None:
