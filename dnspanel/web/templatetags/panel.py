@@ -216,7 +216,7 @@ def day(at: datetime) -> SafeString:
 @register.filter
 def unbroken(text: str) -> SafeString:
     """Return the text as HTML in which names and dates don't break at their hyphens."""
-    return mark_safe(_HYPHENATED.sub(r'<span class="long">\g<0></span>', escape(text)))
+    return mark_safe(_HYPHENATED.sub(r'<span class="long">\g<0></span>', escape(str(text))))
 
 
 @register.filter

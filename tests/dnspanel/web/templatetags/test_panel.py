@@ -7,6 +7,7 @@ from django.template import Context, Template
 from django.template.loader_tags import BlockNode
 from django.utils import timezone
 
+from dnspanel.texts import gettext_lazy
 from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.templatetags import panel
 
@@ -30,6 +31,7 @@ def test_a_duration_is_said_in_the_largest_unit_that_fits(seconds: float, words:
 
 
 def test_a_name_keeps_its_hyphens_on_one_line() -> None:
+    assert panel.unbroken(gettext_lazy("Audit log")) == "Audit log"
     assert panel.unbroken("1 zone (a-b.test. on <ns1>) since 2026-11-30: late") == (
         '1 zone (<span class="long">a-b.test.</span> on &lt;ns1&gt;) since <span class="long">2026-11-30:</span> late'
     )
