@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from dnspanel.accounts.audit.audit import origin
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
@@ -69,7 +70,7 @@ def refusal_page(
     """Return a page that explains the rejected sign-in. Audit it unless the address sent too many requests."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
-    context = {"refusal": str(refusal), "provider": row}
+    context = {"refusal": str(refusal), "provider": row, "request_id": origin().request_id}
     return render(request, "account/provider_refused.html", context, status=_STATUS.get(refusal.reason, 403))
 
 

@@ -6,6 +6,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from allauth.account.app_settings import LOGIN_TIMEOUT
 from allauth.mfa.models import Authenticator
 from django.core.cache import cache
 from django.test import Client
@@ -64,6 +65,8 @@ def test_the_password_leads_to_the_second_factor_and_the_code_to_the_page(browse
     page = client.get(SECOND)
     assert page["Cache-Control"] == "no-store"
     assert 'signing in as <span class="strong">bob</span>' in page.content.decode()
+    assert "You have 15 minutes after entering your password." in page.content.decode()
+    assert LOGIN_TIMEOUT == 15 * 60
     wrong = client.post(SECOND, {"code": app.wrong_code(now)})
     assert wrong.status_code == 422
     assert "Incorrect code" in wrong.content.decode()

@@ -70,7 +70,9 @@ def test_the_question_has_state_nonce_and_a_challenge(idp: AtProvider, client: C
 def test_whom_nobody_linked_stays_out(idp: AtProvider, client: Client) -> None:
     added(idp)
     idp.users(e1=EVE)
-    assert comes(client, idp, "eve").status_code == 403
+    refused = comes(client, idp, "eve")
+    assert refused.status_code == 403
+    assert f"Request ID: <code>{refused['X-Request-ID']}</code>" in refused.content.decode()
     assert not is_signed_in(client)
     assert not User.objects.exists()
     assert refusals() == ["unknown"]
