@@ -40,8 +40,6 @@ class ActSerializer(serializers.Serializer):
 
 
 class Audit(V2View):
-    """View that lists audit log entries."""
-
     @api_operation(
         "listAuditEntries",
         page_of(ActSerializer),

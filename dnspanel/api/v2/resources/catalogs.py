@@ -136,8 +136,6 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    """View that lists consumed catalogs and adds one."""
-
     unconditional = True
 
     @api_operation("listCatalogs", page_of(CatalogSerializer), parameters=PAGED)
@@ -169,8 +167,6 @@ class Catalogs(V2View):
 
 
 class OneCatalog(V2View):
-    """View that reads, changes or stops consuming a catalog."""
-
     @api_operation("getCatalog", CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read a consumed catalog.
@@ -207,8 +203,6 @@ class OneCatalog(V2View):
 
 
 class CatalogRules(V2View):
-    """View that reads and sets a consumed catalog's rules."""
-
     @api_operation("getCatalogRules", RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """Read the rules of a consumed catalog.
@@ -236,8 +230,6 @@ class CatalogRules(V2View):
 
 
 class CatalogConfirmation(V2View):
-    """View that confirms the removal of many members from a consumed catalog."""
-
     unconditional = True  # the body has the revision
 
     @api_operation("confirmCatalogRemovals", {202: CatalogSerializer}, request=ConfirmationSerializer)
@@ -255,8 +247,6 @@ class CatalogConfirmation(V2View):
 
 
 class CatalogZones(V2View):
-    """View that lists a consumed catalog's members."""
-
     @api_operation(
         "listCatalogZones",
         page_of(CatalogListingSerializer),

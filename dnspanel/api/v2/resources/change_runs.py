@@ -105,8 +105,6 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    """View that lists the caller's change runs and starts one."""
-
     unconditional = True
 
     @api_operation("listChangeRuns", page_of(ChangeRunSerializer), parameters=PAGED)
@@ -136,8 +134,6 @@ class ChangeRuns(V2View):
 
 
 class OneChangeRun(V2View):
-    """View that reads or cancels a change run."""
-
     @api_operation("getChangeRun", ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """Read a run that changes zones.
@@ -166,8 +162,6 @@ class OneChangeRun(V2View):
 
 
 class ChangeRunZones(V2View):
-    """View that lists a change run's outcome in each zone."""
-
     @api_operation(
         "listChangeRunZones",
         page_of(ChangeRunZoneSerializer),

@@ -59,8 +59,6 @@ class ZoneRequest:
 
 
 class ZoneChanges(V2View):
-    """View that changes many RRsets of one zone."""
-
     @api_operation("changeRRsets", _ANSWERS, request=ChangesSerializer, parameters=CHANGING)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
@@ -93,8 +91,6 @@ class ZoneChanges(V2View):
 
 
 class Bulk(V2View):
-    """View that changes many RRsets in many zones."""
-
     unconditional = True  # each zone can have `at_revision` instead
 
     @api_operation(

@@ -58,8 +58,6 @@ _REASON = TERMS[0]
 
 
 class ZoneDnssec(V2View):
-    """View that reads and changes how a zone is signed."""
-
     @api_operation("getZoneDnssec", {200: SigningSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read how a zone is signed.
@@ -111,8 +109,6 @@ class ZoneDnssec(V2View):
 
 
 class BulkDnssec(V2View):
-    """View that changes how many zones are signed."""
-
     unconditional = True  # the result doesn't depend on the previous state
 
     @api_operation(

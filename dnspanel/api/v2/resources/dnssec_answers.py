@@ -31,8 +31,6 @@ from dnspanel.zones.rights import access
 
 
 class DnssecParent(V2View):
-    """View that reads the DS records at the parent zone, or queries the parent again."""
-
     unconditional = True  # the earlier result does not matter
 
     @api_operation("getDnssecParent", {200: ParentCheckSerializer})
@@ -57,8 +55,6 @@ class DnssecParent(V2View):
 
 
 class DnssecNodes(V2View):
-    """View that checks every node's DNSSEC answers for a zone."""
-
     @api_operation("listDnssecNodes", page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Check a zone on every node.
@@ -85,8 +81,6 @@ class DnssecNodes(V2View):
 
 
 class UnprovenZones(V2View):
-    """View that lists zones that don't validate on a node."""
-
     @api_operation("listUnprovenZones", page_of(UnprovenZoneSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.

@@ -35,8 +35,6 @@ _REASON = TERMS[0]
 
 
 class DnssecKeys(V2View):
-    """View that lists a zone's DNSSEC keys, and creates or imports one."""
-
     unconditional = True
 
     @api_operation("listDnssecKeys", page_of(dnssec_serializers.KeySerializer))
@@ -76,8 +74,6 @@ class DnssecKeys(V2View):
 
 
 class DnssecKey(V2View):
-    """View that reads, changes or deletes one of a zone's DNSSEC keys."""
-
     @api_operation("getDnssecKey", {200: dnssec_serializers.KeySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
@@ -131,8 +127,6 @@ class DnssecKey(V2View):
 
 
 class DnssecKeyExport(OneSecretView):
-    """View that exports a DNSSEC key with its private part."""
-
     unconditional = True  # it changes nothing
 
     @api_operation("exportDnssecKey", {200: dnssec_serializers.ExportedKeySerializer}, request=None)

@@ -31,8 +31,6 @@ _REASON = TERMS[0]
 
 
 class OtherKeys(V2View):
-    """View that lists the keys that other signers use for a zone, and adds one."""
-
     unconditional = True
 
     @api_operation("listOtherKeys", page_of(OtherKeySerializer))
@@ -67,8 +65,6 @@ class OtherKeys(V2View):
 
 
 class OneOtherKey(V2View):
-    """View that removes a key of another signer, identified by its key tag."""
-
     @api_operation("deleteOtherKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.

@@ -129,8 +129,6 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    """View that lists and creates DNSSEC policies."""
-
     unconditional = True
 
     @api_operation("listDnssecPolicies", page_of(DnssecPolicySerializer), parameters=PAGED)
@@ -166,8 +164,6 @@ class DnssecPolicies(V2View):
 
 
 class OneDnssecPolicy(V2View):
-    """View that reads, changes or deletes a DNSSEC policy."""
-
     @api_operation("getDnssecPolicy", DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
         """Read a DNSSEC policy.
@@ -227,8 +223,6 @@ class OneDnssecPolicy(V2View):
 
 
 class ZonePolicy(V2View):
-    """View that reads, sets or detaches the DNSSEC policy of a zone."""
-
     @api_operation("getZonePolicy", ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DNSSEC policy of a zone.

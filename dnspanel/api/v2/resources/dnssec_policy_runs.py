@@ -63,8 +63,6 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    """View that lists the policy runs that are visible to the caller, and starts one."""
-
     unconditional = True
 
     @api_operation("listPolicyRuns", page_of(PolicyRunSerializer), parameters=PAGED)
@@ -106,8 +104,6 @@ class PolicyRuns(V2View):
 
 
 class OnePolicyRun(V2View):
-    """View that reads or cancels a policy run."""
-
     @api_operation("getPolicyRun", PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
@@ -133,8 +129,6 @@ class OnePolicyRun(V2View):
 
 
 class PolicyRunZones(V2View):
-    """View that lists the outcome of a policy run in each zone."""
-
     @api_operation(
         "listPolicyRunZones",
         page_of(PolicyRunZoneSerializer),

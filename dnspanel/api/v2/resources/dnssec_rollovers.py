@@ -44,8 +44,6 @@ _PAGE = page_of(RolloverSerializer)  # one class for both lists, because names i
 
 
 class RolloversUnderWay(V2View):
-    """View that lists the rollovers in progress in all zones."""
-
     @api_operation("listRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC rollovers in progress.
@@ -61,8 +59,6 @@ class RolloversUnderWay(V2View):
 
 
 class RolloverKinds(V2View):
-    """View that lists all kinds of rollovers, with the reason if the zone's keys don't allow a kind."""
-
     @api_operation("listRolloverKinds", page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
@@ -86,8 +82,6 @@ class RolloverKinds(V2View):
 
 
 class ZoneRollovers(V2View):
-    """View that lists the rollovers of a zone and starts one."""
-
     unconditional = True  # a zone has at most one active rollover
 
     @api_operation("listZoneRollovers", _PAGE, parameters=PAGED)
@@ -134,8 +128,6 @@ class ZoneRollovers(V2View):
 
 
 class OneRollover(V2View):
-    """View that reads a rollover of a zone."""
-
     @api_operation("getRollover", {200: RolloverSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
@@ -150,8 +142,6 @@ class OneRollover(V2View):
 
 
 class RolloverCancel(V2View):
-    """View that cancels a rollover."""
-
     unconditional = True  # the panel checks the rollover's current state
 
     @api_operation(

@@ -55,8 +55,6 @@ ZONE = OpenApiParameter("zone", str, description="Only changes in this zone.")
 
 
 class DraftDetail(V2View):
-    """View that reads or discards the whole draft."""
-
     @api_operation("getDraft", {200: DraftSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request) -> HttpResponse:
         """Read the draft.
@@ -84,8 +82,6 @@ class DraftDetail(V2View):
 
 
 class DraftOperations(V2View):
-    """View that lists the changes in the draft."""
-
     @api_operation("listDraftOperations", {200: page_of(OperationSerializer)}, parameters=[*PAGED, ZONE])
     def get(self, request: Request) -> HttpResponse:
         """List the changes in the draft.
@@ -107,8 +103,6 @@ class DraftOperations(V2View):
 
 
 class DraftRRset(V2View):
-    """View that reads, sets or drops the draft's change to one RRset."""
-
     @api_operation("getDraftRRset", {200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset in the draft.
@@ -151,8 +145,6 @@ class DraftRRset(V2View):
 
 
 class DraftPlan(V2View):
-    """View that reviews the effect of publishing the draft."""
-
     @api_operation("getDraftPlan", {200: PlansSerializer}, parameters=[ZONE])
     def get(self, request: Request) -> HttpResponse:
         """Review the draft.
@@ -165,8 +157,6 @@ class DraftPlan(V2View):
 
 
 class DraftPublish(V2View):
-    """View that publishes the draft."""
-
     @api_operation(
         "publishDraft",
         {202: WrittenSerializer, 200: WrittenSerializer},
@@ -189,8 +179,6 @@ class DraftPublish(V2View):
 
 
 class ConflictResolve(V2View):
-    """View that resolves a conflict in the draft."""
-
     @api_operation(
         "resolveConflict", {200: OperationSerializer}, request=ResolveSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )

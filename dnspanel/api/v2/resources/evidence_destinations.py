@@ -81,8 +81,6 @@ class EvidenceTestSerializer(serializers.Serializer):
 
 
 class EvidenceDestinations(V2View):
-    """View that lists and creates destinations of the audit log."""
-
     unconditional = True
 
     @api_operation("listEvidenceDestinations", page_of(EvidenceDestinationSerializer), parameters=PAGED)
@@ -122,8 +120,6 @@ class EvidenceDestinations(V2View):
 
 
 class OneEvidenceDestination(V2View):
-    """View that reads, changes or deletes a destination of the audit log."""
-
     @api_operation("getEvidenceDestination", EvidenceDestinationSerializer)
     def get(self, request: Request, destination_id: int) -> HttpResponse:
         """Read a destination of the audit log.
@@ -173,8 +169,6 @@ class OneEvidenceDestination(V2View):
 
 
 class EvidenceDestinationTest(V2View):
-    """View that sends a test message to a destination of the audit log."""
-
     unconditional = True
 
     @api_operation("testEvidenceDestination", EvidenceTestSerializer, request=None)

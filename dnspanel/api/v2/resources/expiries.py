@@ -37,8 +37,6 @@ class ExpirySerializer(Shape):
 
 
 class Expiries(V2View):
-    """View that lists the RRsets with a scheduled removal in all zones."""
-
     @api_operation(
         "listExpiries",
         page_of(ExpirySerializer),

@@ -40,8 +40,6 @@ class RRsetExpirySerializer(Shape):
 
 
 class RRsetExpiry(V2View):
-    """View that reads, sets or cancels the scheduled removal of an RRset."""
-
     @api_operation("getRRsetExpiry", {200: RRsetExpirySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read the removal time of an RRset.

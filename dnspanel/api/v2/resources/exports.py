@@ -121,8 +121,6 @@ _FILE = {
 
 
 class Exports(V2View):
-    """View that lists the caller's exports and creates one."""
-
     unconditional = True
 
     @api_operation("listExports", page_of(ExportSerializer), parameters=PAGED)
@@ -160,8 +158,6 @@ class Exports(V2View):
 
 
 class OneExport(V2View):
-    """View that reads or cancels an export."""
-
     @api_operation("getExport", ExportSerializer)
     def get(self, request: Request, export_id: int) -> HttpResponse:
         """Read an export.
@@ -183,8 +179,6 @@ class OneExport(V2View):
 
 
 class ExportFile(V2View):
-    """View that downloads the file of an export."""
-
     renderer_classes = (*V2View.renderer_classes, Gzip, Octets)
 
     @api_operation("downloadExport", _FILE)

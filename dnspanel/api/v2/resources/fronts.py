@@ -87,8 +87,6 @@ class FrontSerializer(Shape):
 
 
 class OneFront(V2View):
-    """View that reads and changes a front."""
-
     @api_operation("getFront", FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a front.

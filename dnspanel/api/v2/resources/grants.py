@@ -52,8 +52,6 @@ class GrantSerializer(ScopeSerializer):
 
 
 class Grants(V2View):
-    """View that lists and creates grants."""
-
     unconditional = True
 
     @api_operation(

@@ -40,8 +40,6 @@ class Octets(BaseParser):
 
 
 class ImportFiles(V2View):
-    """View that lists the uploaded files of an import."""
-
     @api_operation("listImportFiles", page_of(UploadedSerializer))
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the files of an import.
@@ -53,8 +51,6 @@ class ImportFiles(V2View):
 
 
 class ImportFile(V2View):
-    """View that uploads or deletes a file of an import."""
-
     parser_classes = (Octets,)
     unconditional = True
 

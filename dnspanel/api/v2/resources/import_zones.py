@@ -101,8 +101,6 @@ class Csv(JSONOnly):
 
 
 class ImportZones(V2View):
-    """View that lists the zones of an import."""
-
     @api_operation(
         "listImportZones",
         page_of(ImportZoneSerializer),
@@ -133,8 +131,6 @@ class ImportZones(V2View):
 
 
 class ImportChoices(V2View):
-    """View that chooses the action for zones of an import."""
-
     @api_operation("chooseImportZones", ChosenSerializer, request=ChoicesSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose the action for zones of an import.
@@ -160,8 +156,6 @@ class ImportChoices(V2View):
 
 
 class ImportFaults(V2View):
-    """View that lists the errors and remarks of an import."""
-
     @api_operation(
         "listImportFaults",
         page_of(FaultSerializer),
@@ -193,8 +187,6 @@ class ImportFaults(V2View):
 
 
 class ImportFaultsCsv(V2View):
-    """View that downloads the errors and remarks of an import as CSV."""
-
     renderer_classes = (*V2View.renderer_classes, Csv)
 
     @api_operation("downloadImportFaults", {(200, "text/csv"): OpenApiTypes.STR}, parameters=_OF_FAULTS)

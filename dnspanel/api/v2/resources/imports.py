@@ -187,8 +187,6 @@ class ImportActSerializer(Shape):
 
 
 class Imports(V2View):
-    """View that lists the imports that the caller is allowed to see, and creates one."""
-
     unconditional = True
 
     @api_operation("listImports", page_of(ListedImportSerializer), parameters=PAGED)
@@ -217,8 +215,6 @@ class Imports(V2View):
 
 
 class OneImport(V2View):
-    """View that reads, changes or deletes an import."""
-
     @api_operation("getImport", ImportSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Read an import.

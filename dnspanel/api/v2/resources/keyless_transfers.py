@@ -52,8 +52,6 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """View that reads and sets the networks that can transfer a zone without a key, and the NOTIFY addresses."""
-
     @api_operation("getKeylessTransfers", KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read transfers without a key.

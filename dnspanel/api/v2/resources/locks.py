@@ -49,8 +49,6 @@ class LockSerializer(Shape):
 
 
 class ZoneLocks(V2View):
-    """View that lists and creates locks of a zone."""
-
     unconditional = True
 
     @api_operation("listLocks", page_of(LockSerializer), parameters=PAGED)
@@ -92,8 +90,6 @@ class ZoneLocks(V2View):
 
 
 class ZoneLock(V2View):
-    """View that reads or deletes a lock of a zone."""
-
     @api_operation("getLock", LockSerializer)
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Read a lock.

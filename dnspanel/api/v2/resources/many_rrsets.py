@@ -42,8 +42,6 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
-    """View that makes the same change to many RRsets, in any zones."""
-
     @api_operation(
         "actOnRRsets",
         {

@@ -34,8 +34,6 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):
-    """View that changes or deletes many zones."""
-
     @api_operation(
         "actOnZones",
         {

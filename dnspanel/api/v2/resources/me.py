@@ -45,8 +45,6 @@ class MeSerializer(serializers.Serializer):
 
 
 class Me(V2View):
-    """View that reads the caller's own token and its owner."""
-
     @api_operation("getMe", MeSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the token.

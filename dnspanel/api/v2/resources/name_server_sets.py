@@ -86,8 +86,6 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    """View that lists and creates name server sets."""
-
     unconditional = True
 
     @api_operation("listNameServerSets", page_of(NameServerSetSerializer), parameters=PAGED)
@@ -123,8 +121,6 @@ class NameServerSets(V2View):
 
 
 class OneNameServerSet(V2View):
-    """View that reads, changes or deletes a name server set."""
-
     @api_operation("getNameServerSet", NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """Read a set of name servers.
@@ -170,8 +166,6 @@ class OneNameServerSet(V2View):
 
 
 class ZoneNameServers(V2View):
-    """View that reads the name server set that a zone follows."""
-
     @api_operation("getZoneNameServers", FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the set of name servers of a zone.

@@ -76,8 +76,6 @@ class TakeUpSerializer(Shape):
 
 
 class NamedDraftList(V2View):
-    """View that lists saved drafts, and saves the current draft."""
-
     @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List saved drafts.
@@ -109,8 +107,6 @@ class NamedDraftList(V2View):
 
 
 class OneNamedDraft(V2View):
-    """View that reads or deletes a saved draft."""
-
     @api_operation("getNamedDraft", NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read a saved draft.
@@ -133,8 +129,6 @@ class OneNamedDraft(V2View):
 
 
 class NamedDraftPlan(V2View):
-    """View that reviews the effect of publishing a saved draft."""
-
     @api_operation("getNamedDraftPlan", PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Review a saved draft.
@@ -147,8 +141,6 @@ class NamedDraftPlan(V2View):
 
 
 class NamedDraftPublish(V2View):
-    """View that publishes a saved draft."""
-
     @api_operation(
         "publishNamedDraft",
         {202: WrittenSerializer, 200: WrittenSerializer},
@@ -170,8 +162,6 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
-    """View that resumes a saved draft."""
-
     @api_operation(
         "resumeNamedDraft", NamedDraftSerializer, request=TakeUpSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )

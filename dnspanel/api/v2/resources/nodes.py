@@ -186,8 +186,6 @@ class NodePatchSerializer(Shape):
 
 
 class Nodes(V2View):
-    """View that lists all nodes."""
-
     @api_operation("listNodes", page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List nodes.
@@ -201,8 +199,6 @@ class Nodes(V2View):
 
 
 class OneNode(V2View):
-    """View that reads a node, and changes or deletes a node that has not joined."""
-
     @api_operation("getNode", NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a node.
@@ -243,8 +239,6 @@ class OneNode(V2View):
 
 
 class NodePoints(V2View):
-    """View that reads the statistics of a node over time."""
-
     @api_operation(
         "getNodePoints",
         PointsSerializer,

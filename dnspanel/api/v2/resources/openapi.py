@@ -20,8 +20,6 @@ from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 
 
 class OpenApi(V2View):
-    """View that returns the OpenAPI document."""
-
     permission_classes = ()
     authentication_classes = ()
 

@@ -192,8 +192,6 @@ class TransferredZones(V2View):
 
 
 class ZonePrimaries(V2View):
-    """View that reads and sets the primaries of a zone."""
-
     @api_operation("getZonePrimaries", TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the primaries of a zone.
@@ -232,8 +230,6 @@ class ZonePrimaries(V2View):
 
 
 class ZoneTransfer(V2View):
-    """View that transfers a zone from its primaries now."""
-
     unconditional = True  # the zone gets the primary's content, whatever its current content is
 
     @api_operation("transferZone", {202: TransferredZoneSerializer}, request=TransferNowSerializer)
@@ -250,8 +246,6 @@ class ZoneTransfer(V2View):
 
 
 class ZoneTakeOver(V2View):
-    """View that makes this panel the primary of a transferred zone."""
-
     @api_operation(
         "takeOverZone",
         {200: WrittenSerializer, 202: WrittenSerializer},
@@ -272,8 +266,6 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
-    """View that returns a taken-over zone to its primaries."""
-
     @api_operation("giveBackZone", {202: TransferredZoneSerializer}, request=PastRulesSerializer, parameters=[DRY_RUN])
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.

@@ -50,8 +50,6 @@ class KindView(V2View):
 
 
 class KindList(KindView):
-    """View that lists all kinds of problems that this API returns."""
-
     @extend_schema(operation_id="listProblems", auth=[], responses=page_of(KindSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List the kinds of problems.
@@ -64,8 +62,6 @@ class KindList(KindView):
 
 
 class KindDetail(KindView):
-    """View that reads the explanation of one kind of problem."""
-
     @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:
         """Read a kind of problem.

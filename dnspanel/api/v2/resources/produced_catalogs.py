@@ -105,8 +105,6 @@ class CatalogMovesSerializer(serializers.Serializer):
 
 
 class ProducedCatalogs(V2View):
-    """View that lists and creates producer catalogs."""
-
     unconditional = True
 
     @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), parameters=PAGED)
@@ -141,8 +139,6 @@ class ProducedCatalogs(V2View):
 
 
 class OneProducedCatalog(V2View):
-    """View that reads, changes or deletes a producer catalog."""
-
     @api_operation("getProducedCatalog", ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a producer catalog.
@@ -187,8 +183,6 @@ class OneProducedCatalog(V2View):
 
 
 class CatalogMembers(V2View):
-    """View that lists the members of a producer catalog."""
-
     @api_operation("listCatalogMembers", page_of(CatalogMemberSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the members of a producer catalog.
@@ -207,8 +201,6 @@ class CatalogMembers(V2View):
 
 
 class CatalogPutIn(V2View):
-    """View that adds zones to a producer catalog."""
-
     unconditional = True  # zones that are already members stay unchanged
 
     @api_operation("addCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogPutInSerializer)
@@ -229,8 +221,6 @@ class CatalogPutIn(V2View):
 
 
 class CatalogTakeOut(V2View):
-    """View that removes zones from a producer catalog."""
-
     unconditional = True
 
     @api_operation("removeCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogTakeOutSerializer)

@@ -53,8 +53,6 @@ _FEED = [
 
 
 class PublicationList(V2View):
-    """View that reads all publications, as a list or as a feed of changes."""
-
     @api_operation("listPublications", {200: PublicationPageSerializer}, parameters=_FEED)
     def get(self, request: Request) -> HttpResponse:
         """List publications.
@@ -93,8 +91,6 @@ class PublicationList(V2View):
 
 
 class PublicationZones(V2View):
-    """View that lists the zones of a publication."""
-
     @api_operation("listPublicationZones", {200: page_of(PublishedZoneSerializer)}, parameters=PAGED)
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
@@ -114,8 +110,6 @@ class PublicationZones(V2View):
 
 
 class PublicationDetail(V2View):
-    """View that reads a publication with its state on each node, or waits for the nodes."""
-
     @api_operation("getPublication", {200: WatchedPublicationSerializer}, parameters=[WAIT, WAIT_FOR])
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.

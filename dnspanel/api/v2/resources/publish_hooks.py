@@ -114,8 +114,6 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
 
 
 class PublishHooks(OneSecretView):
-    """View that lists the publish hooks of zones that the caller can govern, and creates one."""
-
     unconditional = True
 
     @api_operation("listPublishHooks", page_of(PublishHookSerializer), parameters=PAGED)
@@ -147,8 +145,6 @@ class PublishHooks(OneSecretView):
 
 
 class OnePublishHook(V2View):
-    """View that reads, changes or deletes a publish hook."""
-
     @api_operation("getPublishHook", PublishHookSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
@@ -193,8 +189,6 @@ class OnePublishHook(V2View):
 
 
 class PublishHookRotation(OneSecretView):
-    """View that replaces the secret of a publish hook."""
-
     @api_operation("rotatePublishHookSecret", {201: HookSecretSerializer}, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
@@ -209,8 +203,6 @@ class PublishHookRotation(OneSecretView):
 
 
 class PublishHookTest(V2View):
-    """View that tests a publish hook."""
-
     unconditional = True
 
     @api_operation("testPublishHook", HookTestSerializer, request=None)
@@ -227,8 +219,6 @@ class PublishHookTest(V2View):
 
 
 class PublishHookHealth(V2View):
-    """View that reads the health of a publish hook."""
-
     @api_operation("getPublishHookHealth", HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read the health of a publish hook.

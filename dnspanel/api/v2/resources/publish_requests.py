@@ -129,8 +129,6 @@ class RequestActSerializer(Shape):
 
 
 class RequestList(V2View):
-    """View that lists approval requests, and requests approval of a draft."""
-
     @api_operation(
         "listRequests",
         page_of(ListedRequestSerializer),
@@ -190,8 +188,6 @@ class RequestList(V2View):
 
 
 class OneRequest(V2View):
-    """View that reads an approval request."""
-
     @api_operation("getRequest", RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Read an approval request.

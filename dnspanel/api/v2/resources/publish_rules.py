@@ -116,8 +116,6 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    """View that lists the approval rules of zones that the caller can govern, and creates one."""
-
     unconditional = True
 
     @api_operation("listApprovalRules", page_of(ApprovalRuleSerializer), parameters=PAGED)
@@ -159,8 +157,6 @@ class ApprovalRules(V2View):
 
 
 class OneApprovalRule(V2View):
-    """View that reads or deletes an approval rule."""
-
     @api_operation("getApprovalRule", ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:
         """Read an approval rule.
@@ -182,8 +178,6 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    """View that lists the freezes of zones that the caller can govern, and creates one."""
-
     unconditional = True
 
     @api_operation("listFreezes", page_of(FreezeSerializer), parameters=PAGED)
@@ -215,8 +209,6 @@ class Freezes(V2View):
 
 
 class OneFreeze(V2View):
-    """View that reads or deletes a freeze."""
-
     @api_operation("getFreeze", FreezeSerializer)
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
         """Read a freeze.

@@ -58,8 +58,6 @@ class LimitsSerializer(Shape):
 
 
 class OwnQuotas(V2View):
-    """View that reads the quotas of the token's owner."""
-
     @api_operation("getMyQuotas", QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the owner's quotas.
@@ -70,8 +68,6 @@ class OwnQuotas(V2View):
 
 
 class TeamQuotas(V2View):
-    """View that reads and sets the quotas of a team."""
-
     @api_operation("getTeamQuotas", QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.

@@ -39,8 +39,6 @@ Refusals = Sequence[tuple[str, str]]
 
 
 class Restorations(V2View):
-    """View that restores many zones from the trash."""
-
     @api_operation(
         "restoreZones",
         {

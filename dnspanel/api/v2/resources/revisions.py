@@ -49,8 +49,6 @@ _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 
 
 class RevisionList(V2View):
-    """View that lists the revisions of a zone."""
-
     @api_operation(
         "listRevisions",
         {200: page_of(RevisionSerializer)},
@@ -78,8 +76,6 @@ class RevisionList(V2View):
 
 
 class RevisionDetail(V2View):
-    """View that reads the changes in a revision."""
-
     @api_operation("getRevision", {200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Read a revision.
@@ -97,8 +93,6 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    """View that lists the RRsets of a zone at one revision."""
-
     @api_operation("listRevisionRRsets", {200: page_of(RRsetSerializer)}, parameters=PAGED)
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
@@ -121,8 +115,6 @@ class RevisionRRsets(V2View):
 
 
 class RevisionUndo(V2View):
-    """View that undoes a revision."""
-
     unconditional = True  # later changes by others are never undone
 
     @api_operation("undoRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
@@ -139,8 +131,6 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    """View that undoes a publication in all its zones."""
-
     unconditional = True
 
     @api_operation(
@@ -169,8 +159,6 @@ class PublicationUndo(V2View):
 
 
 class ZoneRestoreTo(V2View):
-    """View that restores a zone to a revision."""
-
     unconditional = True  # the result doesn't depend on the zone's current state
 
     @api_operation("restoreRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)

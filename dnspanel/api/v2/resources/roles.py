@@ -40,8 +40,6 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    """View that lists and creates custom roles."""
-
     unconditional = True
 
     @api_operation("listRoles", page_of(RoleSerializer), parameters=PAGED)
@@ -67,8 +65,6 @@ class Roles(V2View):
 
 
 class OneRole(V2View):
-    """View that reads, changes or deletes a custom role."""
-
     @api_operation("getRole", RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:
         """Read a role.

@@ -50,8 +50,6 @@ _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
 
 class RRsetList(V2View):
-    """View that lists the RRsets of a zone."""
-
     @api_operation(
         "listRRsets",
         {200: page_of(ListedRRsetSerializer)},
@@ -86,8 +84,6 @@ class RRsetList(V2View):
 
 
 class RRsetDetail(V2View):
-    """View that reads, replaces, changes or deletes one RRset."""
-
     @api_operation("getRRset", {200: RRsetSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.

@@ -74,8 +74,6 @@ class ScimSecretSerializer(serializers.Serializer):
 
 
 class ScimDirectories(OneSecretView):
-    """View that lists and creates SCIM directories."""
-
     unconditional = True
 
     @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), parameters=PAGED)
@@ -104,8 +102,6 @@ class ScimDirectories(OneSecretView):
 
 
 class OneScimDirectory(V2View):
-    """View that reads, changes or deletes a SCIM directory."""
-
     @api_operation("getScimDirectory", ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
         """Read a SCIM directory.
@@ -143,8 +139,6 @@ class OneScimDirectory(V2View):
 
 
 class ScimDirectoryRotation(OneSecretView):
-    """View that replaces the secret of a SCIM directory."""
-
     @api_operation("rotateScimDirectorySecret", {201: ScimSecretSerializer}, request=None)
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.

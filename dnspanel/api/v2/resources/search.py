@@ -27,8 +27,6 @@ Found = tuple[dict[str, Any], tuple[Any, ...]]  # the item and the cursor after 
 
 
 class Search(V2View):
-    """View that searches zones and RRsets."""
-
     @api_operation(
         "searchZonesAndRRsets",
         {200: page_of(FoundSerializer)},

@@ -52,8 +52,6 @@ class SecondFactorRulesSerializer(Shape):
 
 
 class SecondFactorRules(V2View):
-    """View that reads and sets the rules that require two-factor authentication for roles and teams."""
-
     @api_operation("getSecondFactorRules", SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Read the rules for two-factor authentication.

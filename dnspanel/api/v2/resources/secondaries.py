@@ -139,8 +139,6 @@ class SecondaryZoneSerializer(serializers.Serializer):
 
 
 class Secondaries(OneSecretView):
-    """View that lists and creates secondaries."""
-
     unconditional = True
 
     @api_operation("listSecondaries", page_of(SecondarySerializer), parameters=PAGED)
@@ -169,8 +167,6 @@ class Secondaries(OneSecretView):
 
 
 class OneSecondary(V2View):
-    """View that reads, changes or deletes a secondary."""
-
     @api_operation("getSecondary", SecondarySerializer)
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
@@ -208,8 +204,6 @@ class OneSecondary(V2View):
 
 
 class SecondaryNotification(V2View):
-    """View that sends NOTIFY to a secondary."""
-
     unconditional = True
 
     @api_operation("notifySecondary", {202: SecondarySerializer}, request=None)
@@ -227,8 +221,6 @@ class SecondaryNotification(V2View):
 
 
 class SecondaryRotation(OneSecretView):
-    """View that replaces the TSIG secret of a secondary."""
-
     @api_operation("rotateSecondaryKey", {201: SecondarySecretSerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
@@ -243,8 +235,6 @@ class SecondaryRotation(OneSecretView):
 
 
 class SecondaryZones(V2View):
-    """View that lists the zones of a secondary."""
-
     @api_operation(
         "listSecondaryZones",
         page_of(SecondaryZoneSerializer),

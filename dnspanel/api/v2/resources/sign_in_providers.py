@@ -35,8 +35,6 @@ _LISTED = OpenApiParameter("kind", enum=ProviderKind.values, description="Only p
 
 
 class SignInProviders(V2View):
-    """View that lists and creates sign-in providers."""
-
     unconditional = True
 
     @api_operation("listSignInProviders", page_of(ANY_PROVIDER), parameters=[*PAGED, _LISTED])
@@ -72,8 +70,6 @@ class SignInProviders(V2View):
 
 
 class OneSignInProvider(V2View):
-    """View that reads, changes or deletes a sign-in provider."""
-
     @api_operation("getSignInProvider", ANY_PROVIDER)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read a sign-in provider.

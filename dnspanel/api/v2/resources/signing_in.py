@@ -61,8 +61,6 @@ class PasswordLinkSerializer(Shape):
 
 
 class SecondFactor(V2View):
-    """View that reads or resets a person's two-factor authentication."""
-
     @api_operation("getSecondFactor", SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read the two-factor authentication of a person.
@@ -88,8 +86,6 @@ class SecondFactor(V2View):
 
 
 class Sessions(V2View):
-    """View that lists a person's most recent 100 sessions, or ends all sessions of the person."""
-
     @api_operation("listSessions", SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """List the sessions of a person.
@@ -114,8 +110,6 @@ class Sessions(V2View):
 
 
 class PasswordLink(OneSecretView):
-    """View that creates a link that lets a person set a password."""
-
     unconditional = True
 
     @api_operation("createPasswordLink", {201: PasswordLinkSerializer}, request=None)

@@ -49,8 +49,6 @@ class MembershipSerializer(Shape):
 
 
 class Teams(V2View):
-    """View to list and create teams."""
-
     unconditional = True
 
     @api_operation("listTeams", page_of(TeamSerializer), parameters=PAGED)
@@ -74,8 +72,6 @@ class Teams(V2View):
 
 
 class OneTeam(V2View):
-    """View to read, rename or delete a team."""
-
     @api_operation("getTeam", TeamSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read a team.
@@ -111,8 +107,6 @@ class OneTeam(V2View):
 
 
 class TeamMember(V2View):
-    """View to add, change or remove a member of a team."""
-
     @api_operation("setTeamMember", TeamSerializer, request=MembershipSerializer)
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
         """Add a team member or change their role.

@@ -86,8 +86,6 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
 
 class TemplateRuns(V2View):
-    """View to list the caller's template runs and to start one."""
-
     unconditional = True
 
     @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), parameters=PAGED)
@@ -135,8 +133,6 @@ class TemplateRuns(V2View):
 
 
 class OneTemplateRun(V2View):
-    """View to read or cancel a template run."""
-
     @api_operation("getTemplateRun", TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """Read a template run.
@@ -162,8 +158,6 @@ class OneTemplateRun(V2View):
 
 
 class TemplateRunZones(V2View):
-    """View to list the outcome of a template run in each zone."""
-
     @api_operation(
         "listTemplateRunZones",
         page_of(TemplateRunZoneSerializer),

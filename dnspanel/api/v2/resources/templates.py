@@ -144,8 +144,6 @@ class TemplateAppliedSerializer(WrittenSerializer):
 
 
 class Templates(V2View):
-    """View to list and create templates."""
-
     unconditional = True
 
     @api_operation("listTemplates", page_of(TemplateSerializer), parameters=PAGED)
@@ -177,8 +175,6 @@ class Templates(V2View):
 
 
 class OneTemplate(V2View):
-    """View to read, change or delete a template."""
-
     @api_operation("getTemplate", TemplateSerializer)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """Read a template.
@@ -218,8 +214,6 @@ class OneTemplate(V2View):
 
 
 class TemplateVersions(V2View):
-    """View to list the versions of a template and to publish a new one."""
-
     unconditional = True  # a new version has its own number and never replaces another version
 
     @api_operation("listTemplateVersions", page_of(TemplateVersionSerializer), parameters=PAGED)
@@ -249,8 +243,6 @@ class TemplateVersions(V2View):
 
 
 class OneTemplateVersion(V2View):
-    """View to read a version of a template."""
-
     @api_operation("getTemplateVersion", TemplateVersionSerializer)
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
         """Read a version of a template.
@@ -261,8 +253,6 @@ class OneTemplateVersion(V2View):
 
 
 class ZoneTemplateUse(V2View):
-    """View to apply a template to a zone."""
-
     unconditional = True  # publishing fails if the zone has a newer revision than the proposal
 
     @api_operation(

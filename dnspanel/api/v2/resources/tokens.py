@@ -98,8 +98,6 @@ class RotationSerializer(Shape):
 
 
 class Tokens(OneSecretView):
-    """View to list tokens that the caller is allowed to see, and to create one."""
-
     unconditional = True
 
     @api_operation("listTokens", page_of(TokenSerializer), parameters=PAGED)

@@ -70,8 +70,6 @@ class NewTsigKeySerializer(TsigKeySerializer):
 
 
 class TsigKeys(OneSecretView):
-    """View to list TSIG keys that the caller is allowed to see, and to create one."""
-
     unconditional = True
 
     @api_operation("listTsigKeys", page_of(TsigKeySerializer), parameters=PAGED)
@@ -110,8 +108,6 @@ class TsigKeys(OneSecretView):
 
 
 class OneTsigKey(V2View):
-    """View to read or revoke a TSIG key."""
-
     @api_operation("getTsigKey", TsigKeySerializer)
     def get(self, request: Request, key_id: int) -> HttpResponse:
         """Read a TSIG key.

@@ -170,8 +170,6 @@ class RightsSerializer(serializers.Serializer):
 
 
 class Users(V2View):
-    """View to list people and service accounts."""
-
     @api_operation("listUsers", page_of(UserSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List people.
@@ -204,8 +202,6 @@ class ServiceAccounts(V2View):
 
 
 class HandOver(V2View):
-    """View to hand over the tokens and other objects of an account to another account."""
-
     unconditional = True
 
     @api_operation("handOverAccount", HandedOverSerializer, request=HandOverSerializer)
@@ -233,8 +229,6 @@ class HandOver(V2View):
 
 
 class OneUser(V2View):
-    """View to read a person, and to change their role or state."""
-
     @api_operation("getUser", UserSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Read a person.
@@ -261,8 +255,6 @@ class OneUser(V2View):
 
 
 class UserRights(V2View):
-    """View to check the rights of a person in a zone."""
-
     @api_operation(
         "getUserRights",
         RightsSerializer,
@@ -310,8 +302,6 @@ class UserRights(V2View):
 
 
 class Invitations(OneSecretView):
-    """View to create a link that invites a person."""
-
     unconditional = True
 
     @api_operation("createInvitation", {201: InvitationSerializer}, request=InvitationSerializer)

@@ -65,8 +65,6 @@ class VanityPlaceSerializer(Shape):
 
 
 class VanityPlaces(V2View):
-    """View to list the zones that contain names of a name server set."""
-
     @api_operation("listVanityAddresses", page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
@@ -79,8 +77,6 @@ class VanityPlaces(V2View):
 
 
 class VanityPlace(V2View):
-    """View to read the vanity names in a zone, and to start or stop maintaining their addresses."""
-
     @api_operation("getVanityAddresses", VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read the vanity names in a zone.
@@ -120,8 +116,6 @@ class VanityPlace(V2View):
 
 
 class VanityParent(V2View):
-    """View to check the delegation and glue at the parent of a zone with vanity names."""
-
     unconditional = True
 
     @api_operation("checkVanityParent", VanityPlaceSerializer, request=None)

@@ -116,8 +116,6 @@ class DeliverySerializer(serializers.Serializer):
 
 
 class Webhooks(OneSecretView):
-    """View to list webhooks that the caller is allowed to see, and to create one."""
-
     unconditional = True
 
     @api_operation("listWebhooks", page_of(WebhookSerializer), parameters=PAGED)
@@ -150,8 +148,6 @@ class Webhooks(OneSecretView):
 
 
 class OneWebhook(V2View):
-    """View to read, change or delete a webhook."""
-
     @api_operation("getWebhook", WebhookSerializer)
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """Read a webhook.
@@ -190,8 +186,6 @@ class OneWebhook(V2View):
 
 
 class WebhookTest(V2View):
-    """View to send a test event to a webhook."""
-
     unconditional = True
 
     @api_operation("testWebhook", {202: DeliverySerializer}, request=None)
@@ -206,8 +200,6 @@ class WebhookTest(V2View):
 
 
 class WebhookRotation(OneSecretView):
-    """View to replace the secret of a webhook."""
-
     @api_operation("rotateWebhookSecret", {201: SecretSerializer}, request=None)
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
@@ -223,8 +215,6 @@ class WebhookRotation(OneSecretView):
 
 
 class Deliveries(V2View):
-    """View to list the deliveries of a webhook."""
-
     @api_operation(
         "listWebhookDeliveries",
         page_of(DeliverySerializer),
@@ -248,8 +238,6 @@ class Deliveries(V2View):
 
 
 class Replay(V2View):
-    """View to send a delivery again."""
-
     unconditional = True
 
     @api_operation("replayWebhookDelivery", {202: DeliverySerializer}, request=None)

@@ -63,8 +63,6 @@ class TokenHereSerializer(Shape):
 
 
 class ZonePeople(V2View):
-    """View to list the people with rights in a zone."""
-
     unconditional = True
 
     @api_operation("listZonePeople", page_of(PersonHereSerializer), parameters=[*PAGED, *ABOUT_RRSET])
@@ -85,8 +83,6 @@ class ZonePeople(V2View):
 
 
 class ZoneTokens(V2View):
-    """View to list the tokens with rights in a zone."""
-
     unconditional = True
 
     @api_operation("listZoneTokens", page_of(TokenHereSerializer), parameters=PAGED)

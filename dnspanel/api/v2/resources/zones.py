@@ -70,8 +70,6 @@ _COLUMNS = (
 
 
 class ZoneList(V2View):
-    """View to list and create zones."""
-
     unconditional = True
 
     @api_operation(
@@ -136,8 +134,6 @@ class ZoneList(V2View):
 
 
 class ZoneDetail(V2View):
-    """View to read, change or delete a zone."""
-
     @api_operation("getZone", {200: ZoneSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
@@ -196,8 +192,6 @@ class ZoneDetail(V2View):
 
 
 class ZoneClones(V2View):
-    """View to clone a zone."""
-
     unconditional = True  # the source is read in one snapshot and stays unchanged
 
     @api_operation(
@@ -242,8 +236,6 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 
 
 class Deletions(V2View):
-    """View to delete many zones in one publication."""
-
     unconditional = True  # each zone can have `at_revision` instead
 
     @api_operation(
@@ -294,8 +286,6 @@ def _canonical(text: str) -> str | None:
 
 
 class TrashList(V2View):
-    """View to list the zones in the trash."""
-
     @api_operation(
         "listDeletedZones",
         {200: page_of(TrashedZoneSerializer)},
@@ -319,8 +309,6 @@ class TrashList(V2View):
 
 
 class TrashRestore(V2View):
-    """View to restore one zone from the trash."""
-
     unconditional = True  # a zone in the trash does not change
 
     @api_operation(
