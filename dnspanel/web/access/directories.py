@@ -100,12 +100,10 @@ def directory_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_DIRECTORY = Question(
-    title=gettext_lazy("Trust directory"),
-    effects=(
-        gettext_lazy(
-            "People who control the directory can create accounts in the panel, close the directory’s "
-            "accounts, and assign roles through its rules."
-        ),
+    gettext_lazy("Trust directory"),
+    gettext_lazy(
+        "People who control the directory can create accounts in the panel, close the directory’s "
+        "accounts, and assign roles through its rules."
     ),
     button=gettext_lazy("Trust"),
     back="/people/directories/",
@@ -146,10 +144,8 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(
-        title=gettext("Rotate the secret for {name}").format(name=directory.name),
-        effects=(
-            gettext("The old secret stops working immediately, so enter the new one in the directory right away."),
-        ),
+        gettext("Rotate the secret for {name}").format(name=directory.name),
+        gettext("The old secret stops working immediately, so enter the new one in the directory right away."),
         button=gettext("Rotate secret"),
         back=reverse("people-directory", args=[directory.pk]),
         needs_password=True,
@@ -165,12 +161,10 @@ def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(
-        title=gettext("Delete {name}").format(name=directory.name),
-        effects=(
-            gettext("The directory’s secret stops working. People lose the rights from the directory’s groups."),
-            gettext(
-                "Open accounts stay open, and closed accounts stay closed. Administrators can change them in the panel."
-            ),
+        gettext("Delete {name}").format(name=directory.name),
+        gettext("The directory’s secret stops working. People lose the rights from the directory’s groups."),
+        gettext(
+            "Open accounts stay open, and closed accounts stay closed. Administrators can change them in the panel."
         ),
         button=gettext("Delete"),
         back=reverse("people-directory", args=[directory.pk]),

@@ -61,12 +61,9 @@ def invite(request: PanelRequest) -> HttpResponse:
 
 
 _ADMINISTRATOR_INVITED = Question(
-    title=gettext_lazy("Invite administrator"),
-    effects=(
-        gettext_lazy(
-            "The first person who opens the link can do everything in the panel, including removing other "
-            "people’s roles."
-        ),
+    gettext_lazy("Invite administrator"),
+    gettext_lazy(
+        "The first person who opens the link can do everything in the panel, including removing other people’s roles."
     ),
     button=gettext_lazy("Create link"),
     back="/people/",
@@ -172,13 +169,9 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     question = Question(
-        title=gettext("Revoke {username}’s sessions").format(username=person.username),
-        effects=(
-            gettext("{username} will be signed out everywhere, but can sign in again.").format(
-                username=person.username
-            ),
-            gettext("Tokens and drafts remain."),
-        ),
+        gettext("Revoke {username}’s sessions").format(username=person.username),
+        gettext("{username} will be signed out everywhere, but can sign in again.").format(username=person.username),
+        gettext("Tokens and drafts remain."),
         button=gettext("Revoke all sessions"),
         back=reverse("person-detail", args=[person.pk]),
     )
@@ -195,12 +188,10 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])
     question = Question(
-        title=gettext("Create password link for {username}").format(username=person.username),
-        effects=(
-            gettext(
-                "The first person who opens the link can set {username}’s password. The second factor stays the same."
-            ).format(username=person.username),
-        ),
+        gettext("Create password link for {username}").format(username=person.username),
+        gettext(
+            "The first person who opens the link can set {username}’s password. The second factor stays the same."
+        ).format(username=person.username),
         button=gettext("Create link"),
         back=back,
         needs_password=True,
@@ -218,16 +209,12 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
 
 def _about_second_factor(person: User) -> Question:
     return Question(
-        title=gettext("Reset second factor for {username}").format(username=person.username),
-        effects=(
-            gettext("{username}’s app, passkeys and recovery codes will stop working.").format(
-                username=person.username
-            ),
-            gettext("This person will be signed out everywhere."),
-            gettext(
-                "Make sure that the request comes from this person. After the reset, anyone with their password "
-                "can sign in."
-            ),
+        gettext("Reset second factor for {username}").format(username=person.username),
+        gettext("{username}’s app, passkeys and recovery codes will stop working.").format(username=person.username),
+        gettext("This person will be signed out everywhere."),
+        gettext(
+            "Make sure that the request comes from this person. After the reset, anyone with their password "
+            "can sign in."
         ),
         button=gettext("Reset second factor"),
         back=reverse("person-detail", args=[person.pk]),
@@ -247,9 +234,8 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
     if set(before) - set(after):
         effects.append(gettext("The person’s tokens lose these rights immediately."))
     return Question(
-        title=gettext("Change {username}’s role to {then}").format(username=person.username, then=_name_of_role(then)),
-        effects=tuple(effects),
-        button=gettext("Change {username}’s role to {then}").format(username=person.username, then=_name_of_role(then)),
+        gettext("Change {username}’s role to {then}").format(username=person.username, then=_name_of_role(then)),
+        *effects,
         back=reverse("people"),
         needs_password=role == Role.ADMINISTRATOR,
     )
@@ -271,21 +257,19 @@ def _name_of_role(person: User) -> str:
 def _about_closing(person: User) -> Question:
     tokens = person.tokens.filter(revoked_at=None).count()
     return Question(
-        title=gettext("Close {username}’s account").format(username=person.username),
-        effects=(
-            gettext("{username} will be signed out everywhere and won’t be able to sign in again.").format(
-                username=person.username
-            ),
-            gettext(
-                "All of this person’s tokens and keys ({tokens}) and open invitations will be revoked, and stay "
-                "revoked if the account is reopened."
-            ).format(tokens=tokens),
-            gettext(
-                "Before you close the account, use the person’s page to transfer tokens, webhooks and drafts that "
-                "others need."
-            ),
-            gettext("Published changes remain under the person’s name."),
+        gettext("Close {username}’s account").format(username=person.username),
+        gettext("{username} will be signed out everywhere and won’t be able to sign in again.").format(
+            username=person.username
         ),
+        gettext(
+            "All of this person’s tokens and keys ({tokens}) and open invitations will be revoked, and stay "
+            "revoked if the account is reopened."
+        ).format(tokens=tokens),
+        gettext(
+            "Before you close the account, use the person’s page to transfer tokens, webhooks and drafts that "
+            "others need."
+        ),
+        gettext("Published changes remain under the person’s name."),
         button=gettext("Close account"),
         back=reverse("people"),
     )

@@ -46,12 +46,9 @@ def provider_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_PROVIDER = Question(
-    title=gettext_lazy("Trust provider"),
-    effects=(
-        gettext_lazy(
-            "People who control the provider can sign in as any linked person, with the rights from the "
-            "provider’s groups."
-        ),
+    gettext_lazy("Trust provider"),
+    gettext_lazy(
+        "People who control the provider can sign in as any linked person, with the rights from the provider’s groups."
     ),
     button=gettext_lazy("Trust"),
     back="/people/providers/",
@@ -115,11 +112,9 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     provider = rows.provider_by_id(provider_id)
     active = request.POST.get("active") == "yes"
     question = Question(
-        title=gettext("Disable {name}").format(name=provider.name),
-        effects=(
-            gettext("No one will be able to sign in with this provider."),
-            gettext("All linked people will be signed out everywhere."),
-        ),
+        gettext("Disable {name}").format(name=provider.name),
+        gettext("No one will be able to sign in with this provider."),
+        gettext("All linked people will be signed out everywhere."),
         button=gettext("Disable"),
         back=reverse("people-provider", args=[provider.pk]),
     )
@@ -135,11 +130,9 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     question = Question(
-        title=gettext("Delete {name}").format(name=provider.name),
-        effects=(
-            gettext("All linked people will be signed out everywhere and lose the rights from their groups."),
-            gettext("Their accounts remain, but people without a password will no longer be able to sign in."),
-        ),
+        gettext("Delete {name}").format(name=provider.name),
+        gettext("All linked people will be signed out everywhere and lose the rights from their groups."),
+        gettext("Their accounts remain, but people without a password will no longer be able to sign in."),
         button=gettext("Delete"),
         back=reverse("people-provider", args=[provider.pk]),
     )
@@ -155,13 +148,11 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     found = get_object_or_404(ProviderLink.objects.select_related("user", "provider"), pk=link_id)
     question = Question(
-        title=gettext("Unlink {username} from {name}").format(username=found.user.username, name=found.provider.name),
-        effects=(
-            gettext("{username} will be signed out everywhere and lose the rights from the provider’s groups.").format(
-                username=found.user.username
-            ),
-            gettext("Without a password or another linked provider, this person will no longer be able to sign in."),
+        gettext("Unlink {username} from {name}").format(username=found.user.username, name=found.provider.name),
+        gettext("{username} will be signed out everywhere and lose the rights from the provider’s groups.").format(
+            username=found.user.username
         ),
+        gettext("Without a password or another linked provider, this person will no longer be able to sign in."),
         button=gettext("Unlink"),
         back=reverse("people-provider", args=[found.provider_id]),
     )

@@ -101,11 +101,9 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(
-        title=gettext("Delete role {name}").format(name=role.name),
-        effects=(
-            gettext("You’ll no longer be able to assign this role."),
-            gettext("The audit log will still show the role’s rights."),
-        ),
+        gettext("Delete role {name}").format(name=role.name),
+        gettext("You’ll no longer be able to assign this role."),
+        gettext("The audit log will still show the role’s rights."),
         button=gettext("Delete"),
         back=f"/people/roles/{role.pk}/",
     )

@@ -153,15 +153,13 @@ def _confirm_member(request: PanelRequest, team: Team, person: User, role: str) 
         return
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
     question = Question(
-        title=gettext("Change {username}’s role in {name} to {role}").format(
+        gettext("Change {username}’s role in {name} to {role}").format(
             username=person.username, role=role, name=team.name
         )
         if role
         else gettext("Remove {username} from {name}").format(username=person.username, name=team.name),
-        effects=(
-            _effect(role, zones).format(username=person.username, zones=zones),
-            gettext("The rights of this person’s tokens also change immediately."),
-        ),
+        _effect(role, zones).format(username=person.username, zones=zones),
+        gettext("The rights of this person’s tokens also change immediately."),
         button=gettext("Change to {role}").format(role=role) if role else gettext("Remove"),
         back=reverse("team-detail", args=[team.pk]),
         is_dangerous=role != "editor",
@@ -272,11 +270,9 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> Question:
     receiver = grant_edit.receiver(row)
     page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
     return Question(
-        title=gettext("Revoke a grant for {receiver}").format(receiver=receiver),
-        effects=(
-            gettext("The grant no longer allows: {what} in {where}.").format(what=words.what, where=words.where),
-            gettext("Tokens lose these rights immediately."),
-        ),
+        gettext("Revoke a grant for {receiver}").format(receiver=receiver),
+        gettext("The grant no longer allows: {what} in {where}.").format(what=words.what, where=words.where),
+        gettext("Tokens lose these rights immediately."),
         button=gettext("Revoke grant"),
         back=page,
     )

@@ -169,8 +169,8 @@ def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | 
         return None
     may = gettext(" The token is allowed to: {list}.").format(list=joined("; ", powers)) if powers else ""
     return Question(
-        title=gettext("Create TSIG key") if is_key else gettext("Create token with broad access"),
-        effects=(gettext("Anyone with the secret can act as you without your password.{may}").format(may=may),),
+        gettext("Create TSIG key") if is_key else gettext("Create token with broad access"),
+        gettext("Anyone with the secret can act as you without your password.{may}").format(may=may),
         button=gettext("Create"),
         back=reverse("token-list"),
         needs_password=True,
@@ -267,13 +267,11 @@ def _about_revoking(token: Token, now: datetime) -> Question:
     )
     made = gettext("Its successors and the tokens created with it are also revoked: {many}.").format(many=many)
     return Question(
-        title=gettext("Revoke {purpose}").format(purpose=token.purpose),
-        effects=(
-            gettext("The token stops working immediately and can’t be restored."),
-            used,
-            *((made,) if others else ()),
-            gettext("Changes that were published with the token remain."),
-        ),
+        gettext("Revoke {purpose}").format(purpose=token.purpose),
+        gettext("The token stops working immediately and can’t be restored."),
+        used,
+        *((made,) if others else ()),
+        gettext("Changes that were published with the token remain."),
         button=gettext("Revoke"),
         back=reverse("token-detail", args=[token.pk]),
     )

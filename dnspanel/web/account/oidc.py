@@ -109,10 +109,8 @@ def link(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 
 _ABOUT_LINK = Question(
-    title=gettext_lazy("Link your account to a provider"),
-    effects=(
-        gettext_lazy("Anyone who can sign in as you at the provider can do everything that you can do in the panel."),
-    ),
+    gettext_lazy("Link your account to a provider"),
+    gettext_lazy("Anyone who can sign in as you at the provider can do everything that you can do in the panel."),
     button=gettext_lazy("Link account"),
     back="/account/providers/",
     needs_password=True,
@@ -167,11 +165,9 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
     if not found:
         raise ProviderUnknown
     question = Question(
-        title=gettext("Unlink {name}").format(name=found[0].provider.name),
-        effects=(
-            gettext("You’ll be signed out everywhere."),
-            gettext("You’ll lose the rights from the provider’s groups."),
-        ),
+        gettext("Unlink {name}").format(name=found[0].provider.name),
+        gettext("You’ll be signed out everywhere."),
+        gettext("You’ll lose the rights from the provider’s groups."),
         button=gettext("Unlink"),
         back=reverse("account-providers"),
     )

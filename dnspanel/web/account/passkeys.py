@@ -134,8 +134,8 @@ def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
 
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_PASSKEY = Question(
-    title=gettext_lazy("Add passkey"),
-    effects=(gettext_lazy("Anyone with this passkey can sign in to your account."),),
+    gettext_lazy("Add passkey"),
+    gettext_lazy("Anyone with this passkey can sign in to your account."),
     button=gettext_lazy("Continue"),
     back=_OWN_PAGE,
     needs_password=True,
@@ -143,14 +143,10 @@ _BEFORE_PASSKEY = Question(
     is_dangerous=False,
 )
 _BEFORE_REMOVAL = Question(
-    title=gettext_lazy("Remove passkey"),
-    effects=(
-        gettext_lazy(
-            "You’ll no longer be able to sign in with this passkey. Also delete it in your browser or on your "
-            "security key."
-        ),
+    gettext_lazy("Remove passkey"),
+    gettext_lazy(
+        "You’ll no longer be able to sign in with this passkey. Also delete it in your browser or on your security key."
     ),
-    button=gettext_lazy("Remove passkey"),
     back=_OWN_PAGE,
     needs_password=True,
 )

@@ -184,8 +184,8 @@ def remove_app(request: PanelRequest) -> HttpResponse:
 
 _OWN_PAGE = "/account/signing-in/"
 _BEFORE_APP = Question(
-    title=gettext_lazy("Set up authenticator app"),
-    effects=(gettext_lazy("The person who sets up the app controls all sign-ins to your account."),),
+    gettext_lazy("Set up authenticator app"),
+    gettext_lazy("The person who sets up the app controls all sign-ins to your account."),
     button=gettext_lazy("Continue"),
     back=_OWN_PAGE,
     needs_password=True,
@@ -193,22 +193,18 @@ _BEFORE_APP = Question(
     is_dangerous=False,
 )
 _BEFORE_CODES = Question(
-    title=gettext_lazy("Generate recovery codes"),
-    effects=(
-        gettext_lazy("The old recovery codes will stop working."),
-        gettext_lazy("The new recovery codes will be shown only once."),
-    ),
+    gettext_lazy("Generate recovery codes"),
+    gettext_lazy("The old recovery codes will stop working."),
+    gettext_lazy("The new recovery codes will be shown only once."),
     button=gettext_lazy("Generate codes"),
     back=_OWN_PAGE,
     needs_password=True,
 )
 _BEFORE_REMOVAL = Question(
-    title=gettext_lazy("Disable authenticator app"),
-    effects=(
-        gettext_lazy("Codes from the app will stop working, and you won’t be asked for codes when you sign in."),
-        gettext_lazy(
-            "Without a passkey, the password will be enough to sign in, and the recovery codes will stop working."
-        ),
+    gettext_lazy("Disable authenticator app"),
+    gettext_lazy("Codes from the app will stop working, and you won’t be asked for codes when you sign in."),
+    gettext_lazy(
+        "Without a passkey, the password will be enough to sign in, and the recovery codes will stop working."
     ),
     button=gettext_lazy("Disable"),
     back=_OWN_PAGE,

@@ -46,15 +46,12 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
         )
     question = Question(
         gettext("Remove key {tag}").format(tag=tag),
-        (
-            gettext("The DNSKEY records for {name} will no longer contain this key.").format(name=zone.name),
-            gettext(
-                "Resolvers will no longer be able to validate signatures made with this key. First stop signing "
-                "with it at the other provider, and wait until cached signatures have expired."
-            ),
+        gettext("The DNSKEY records for {name} will no longer contain this key.").format(name=zone.name),
+        gettext(
+            "Resolvers will no longer be able to validate signatures made with this key. First stop signing "
+            "with it at the other provider, and wait until cached signatures have expired."
         ),
-        gettext("Remove key {tag}").format(tag=tag),
-        reverse("zone-dnssec", args=[zone.name]),
+        back=reverse("zone-dnssec", args=[zone.name]),
     )
     ask(request, question)
     by = Acting(request.user, Channel.WEB, timezone.now())

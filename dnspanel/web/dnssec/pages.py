@@ -263,15 +263,13 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
         after = replace(state, cds=DELETE, cdnskey=form.cleaned_data["cdnskey"])
         question = Question(
             gettext("Request DS deletion from {name}’s parent").format(name=zone.name),
-            (
-                describe_polling(after),
-                gettext(
-                    "The request will be published immediately. If you withdraw it later, the parent might already "
-                    "have deleted the DS."
-                ),
+            describe_polling(after),
+            gettext(
+                "The request will be published immediately. If you withdraw it later, the parent might already "
+                "have deleted the DS."
             ),
-            gettext("Request DS deletion"),
-            reverse("zone-dnssec", args=[zone.name]),
+            button=gettext("Request DS deletion"),
+            back=reverse("zone-dnssec", args=[zone.name]),
         )
         ask(request, question)
 
@@ -302,15 +300,13 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     question = Question(
         gettext("Remove signatures from {name}").format(name=zone.name),
-        (
-            gettext("Answers will no longer be signed. The RRSIG, DNSKEY, CDS and CDNSKEY records will be removed."),
-            gettext(
-                "If the parent has a DS for the zone, validating resolvers will no longer be able to resolve it. "
-                "First remove the DS, and wait until it has expired from caches."
-            ),
+        gettext("Answers will no longer be signed. The RRSIG, DNSKEY, CDS and CDNSKEY records will be removed."),
+        gettext(
+            "If the parent has a DS for the zone, validating resolvers will no longer be able to resolve it. "
+            "First remove the DS, and wait until it has expired from caches."
         ),
-        gettext("Remove signatures"),
-        reverse("zone-dnssec", args=[zone.name]),
+        button=gettext("Remove signatures"),
+        back=reverse("zone-dnssec", args=[zone.name]),
     )
     ask(request, question)
     try:

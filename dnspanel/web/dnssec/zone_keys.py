@@ -145,17 +145,13 @@ def _ask(request: PanelRequest, zone: Zone, key: KeyView, act: str) -> None:
     }
     title = titles[act].format(tag=key.tag)
     effects = key_lost(zone, key, dnssec.keys_of(zone), act=act)
-    ask(request, Question(title, effects, title, reverse("zone-dnssec", args=[zone.name])))
+    ask(request, Question(title, *effects, back=reverse("zone-dnssec", args=[zone.name])))
 
 
 def _about_export(zone: Zone, key: KeyView, back: str) -> Question:
     return Question(
-        title=gettext("Show private key {tag}").format(tag=key.tag),
-        effects=(
-            gettext("Anyone with this key can forge signed answers for {name}.").format(
-                name=before_full_stop(zone.name)
-            ),
-        ),
+        gettext("Show private key {tag}").format(tag=key.tag),
+        gettext("Anyone with this key can forge signed answers for {name}.").format(name=before_full_stop(zone.name)),
         button=gettext("Show private key"),
         back=back,
         needs_password=True,

@@ -191,8 +191,9 @@ def _about_removing(catalog: Catalog) -> Question:
         catalog.kept_count,
     ).format(count=f"{catalog.kept_count:,}")
     return Question(
-        title=gettext("Remove members of {name}").format(name=catalog.zone.name),
-        effects=(effect, gettext("Zones that existed before the catalog will be kept.")),
+        gettext("Remove members of {name}").format(name=catalog.zone.name),
+        effect,
+        gettext("Zones that existed before the catalog will be kept."),
         button=gettext("Remove members"),
         back=reverse("catalog-detail", args=[catalog.pk]),
     )
@@ -201,11 +202,8 @@ def _about_removing(catalog: Catalog) -> Question:
 def _about_unfollowing(catalog: Catalog) -> Question:
     title = gettext("Stop following {name}").format(name=catalog.zone.name)
     return Question(
-        title=title,
-        effects=(
-            gettext("The catalog zone will be moved to the trash."),
-            gettext("The member zones will be kept and will still be transferred from their primaries."),
-        ),
-        button=title,
+        title,
+        gettext("The catalog zone will be moved to the trash."),
+        gettext("The member zones will be kept and will still be transferred from their primaries."),
         back=reverse("catalog-detail", args=[catalog.pk]),
     )

@@ -7,7 +7,6 @@ the page needs no script, and no view can perform the action without the confirm
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -35,17 +34,25 @@ _LONGEST_CODE = 40
 _OF_THE_QUESTION = frozenset({"csrfmiddlewaretoken", "confirmed", "password", "second_factor"})
 
 
-@dataclass(frozen=True, slots=True)
 class Question:
-    """The contents of a confirmation page: title, effects, button text, and the URL for canceling."""
+    """The contents of a confirmation page: title, effects, button text (default: the title), and URL for canceling.
 
-    title: str
-    effects: tuple[str, ...]
-    button: str
-    back: str
-    needs_password: bool = False
-    only_password: bool = False  # no confirmation page if the password was given recently
-    is_dangerous: bool = True
+    If `only_password` is True, there is no confirmation page if the password was given recently.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *effects: str,
+        back: str,
+        button: str | None = None,
+        needs_password: bool = False,
+        only_password: bool = False,
+        is_dangerous: bool = True,
+    ) -> None:
+        self.title, self.effects, self.back = title, effects, back
+        self.button = title if button is None else button
+        self.needs_password, self.only_password, self.is_dangerous = needs_password, only_password, is_dangerous
 
 
 def before_secret(*, forged: str, back: str) -> Question:
@@ -55,8 +62,8 @@ def before_secret(*, forged: str, back: str) -> Question:
     translated lazily, for each reader.
     """
     return Question(
-        title=gettext_lazy("Create signing secret"),
-        effects=(format_lazy(gettext_lazy("Anyone with the secret can send the receiver {forged}."), forged=forged),),
+        gettext_lazy("Create signing secret"),
+        format_lazy(gettext_lazy("Anyone with the secret can send the receiver {forged}."), forged=forged),
         button=gettext_lazy("Create secret"),
         back=back,
         needs_password=True,

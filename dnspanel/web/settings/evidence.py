@@ -122,10 +122,8 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
 
 
 _ABOUT_LOG = Question(
-    title=gettext_lazy("Send audit log to another system"),
-    effects=(
-        gettext_lazy("Anyone with access to that system can read all actions in every zone, with their IP addresses."),
-    ),
+    gettext_lazy("Send audit log to another system"),
+    gettext_lazy("Anyone with access to that system can read all actions in every zone, with their IP addresses."),
     button=gettext_lazy("Send audit log"),
     back="/settings/evidence/",
     needs_password=True,
@@ -160,8 +158,8 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     destination = _row(request, destination_id).destination
     active = request.POST.get("active") == "yes"
     question = Question(
-        title=gettext("Disable {name}").format(name=destination.name),
-        effects=(gettext("No entries are sent to the destination. New entries wait until it’s enabled again."),),
+        gettext("Disable {name}").format(name=destination.name),
+        gettext("No entries are sent to the destination. New entries wait until it’s enabled again."),
         button=gettext("Disable"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
@@ -186,12 +184,10 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
     """Delete the destination after the user confirms."""
     destination = _row(request, destination_id).destination
     question = Question(
-        title=gettext("Delete {name}").format(name=destination.name),
-        effects=(
-            gettext(
-                "The panel will stop sending entries and delete its position in the log. Entries already sent "
-                "will stay at the destination."
-            ),
+        gettext("Delete {name}").format(name=destination.name),
+        gettext(
+            "The panel will stop sending entries and delete its position in the log. Entries already sent "
+            "will stay at the destination."
         ),
         button=gettext("Delete"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),

@@ -135,8 +135,8 @@ def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 def _about_change(hook: PublishHook) -> Question:
     return Question(
-        title=gettext("Edit publish hook"),
-        effects=(gettext("The server at this URL can read every change before it’s published."),),
+        gettext("Edit publish hook"),
+        gettext("The server at this URL can read every change before it’s published."),
         button=gettext("Save changes"),
         back=reverse("settings-hook", args=[hook.pk]),
         needs_password=True,

@@ -311,7 +311,7 @@ def _about_freeze(freeze: Freeze) -> Question:
 
 def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: str) -> Question:
     """Return the confirmation page for removing a rule. It shows the effects, and the rule's scope and reason."""
-    return Question(title=title, effects=(*effects, str(rule)), button=title, back=reverse(back))
+    return Question(title, *effects, str(rule), back=reverse(back))
 
 
 def lift_rule(

@@ -161,4 +161,4 @@ def _about_giving_back(zone: Zone) -> Question:
 
 
 def _question(zone: Zone, title: str, *effects: str) -> Question:
-    return Question(title=title, effects=effects, button=title, back=reverse("zone-primaries", args=[zone.name]))
+    return Question(title, *effects, back=reverse("zone-primaries", args=[zone.name]))
