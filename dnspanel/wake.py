@@ -11,6 +11,7 @@ from contextvars import copy_context
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from django.dispatch import Signal
 from kombu.exceptions import OperationalError
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFET
         logger.warning("cannot wake a worker for %s, beat will find the work: %s", task.name, exc)
         return False
     return True
+
+
+def wake_after(signal: Signal, task: "Task[..., Any]", *arguments: str) -> None:
+    """Make the signal enqueue the task with these arguments of the signal. Call this once, when the app is ready."""
+    signal.connect(
+        lambda **sent: wake(task, *(sent[name] for name in arguments)), weak=False, dispatch_uid=f"wake {task.name}"
+    )
 
 
 def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 0) -> None:

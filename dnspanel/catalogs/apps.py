@@ -12,11 +12,12 @@ class CatalogsConfig(AppConfig):
     def ready(self) -> None:
         from dnspanel.catalogs.conditions import SUBJECT
         from dnspanel.catalogs.signals import due, produced
-        from dnspanel.catalogs.tasks import follow_producers_now, wake_follower, wake_for_catalog
+        from dnspanel.catalogs.tasks import follow_catalogs, follow_producers, wake_for_catalog
         from dnspanel.conditions import register
         from dnspanel.primaries.signals import landed
+        from dnspanel.wake import wake_after
 
-        due.connect(wake_follower, dispatch_uid="follow what is due")
-        produced.connect(follow_producers_now, dispatch_uid="catalogs of ours follow their members")
+        wake_after(due, follow_catalogs)
+        wake_after(produced, follow_producers)
         landed.connect(wake_for_catalog, dispatch_uid="follow a catalog that came")
         register(SUBJECT)

@@ -39,16 +39,6 @@ def follow_producers() -> None:
             continue
 
 
-def follow_producers_now(**_: Any) -> None:
-    """Wake a worker because the members of a producer catalog changed."""
-    wake(follow_producers)
-
-
-def wake_follower(**_: Any) -> None:
-    """Wake a worker because a consumer catalog is due now."""
-    wake(follow_catalogs)
-
-
 def wake_for_catalog(*, zone: Zone, **_: Any) -> None:
     """Wake a worker if the transferred zone is a consumer catalog."""
     if zone.is_catalog:

@@ -11,7 +11,8 @@ class PrimariesConfig(AppConfig):
         from dnspanel.conditions import register
         from dnspanel.primaries.conditions import SUBJECT
         from dnspanel.primaries.signals import due
-        from dnspanel.primaries.tasks import wake_transfers
+        from dnspanel.primaries.tasks import transfer_due
+        from dnspanel.wake import wake_after
 
-        due.connect(wake_transfers, dispatch_uid="transfer what is due")
+        wake_after(due, transfer_due)
         register(SUBJECT)

@@ -6,7 +6,6 @@ a wake-up is lost. Publications don't wait for these tasks.
 
 import threading
 import time
-from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
@@ -14,7 +13,6 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.primaries import apply_transfer, refresh
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.wake import wake
 
 # After this time, a worker makes room for other tasks.
 TURN_SECONDS = 10.0
@@ -49,8 +47,3 @@ def _transfer_due() -> None:
                     refresh.take_turn(zone_id=zone_id, clock=timezone.now)
     finally:
         _places.release()
-
-
-def wake_transfers(**_: Any) -> None:
-    """Wake a worker because a zone is due now."""
-    wake(transfer_due)

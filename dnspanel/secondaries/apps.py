@@ -14,10 +14,11 @@ class SecondariesConfig(AppConfig):
         from dnspanel.secondaries.arrival import secondaries_before
         from dnspanel.secondaries.conditions import SUBJECT
         from dnspanel.secondaries.signals import changed, moves_read
-        from dnspanel.secondaries.tasks import wake_after_moves, wake_after_publication, wake_follower
+        from dnspanel.secondaries.tasks import drive_secondaries, follow_members, wake_after_publication
+        from dnspanel.wake import wake_after
 
         segment_sealed.connect(wake_after_publication, dispatch_uid="notify the secondaries")
         transfers_questioned.connect(secondaries_before, dispatch_uid="secondaries that rollovers wait for")
-        changed.connect(wake_follower, dispatch_uid="follow a changed secondary")
-        moves_read.connect(wake_after_moves, dispatch_uid="let members enter the catalog to which they move")
+        wake_after(changed, drive_secondaries)
+        wake_after(moves_read, follow_members)  # members enter the catalog to which they move
         register(SUBJECT)

@@ -112,13 +112,3 @@ def wake_after_publication(**_: Any) -> None:
     """Wake `follow_publications` after encoding if any server gets NOTIFY. Makes one small database query."""
     if notices.is_somebody_told():
         wake(follow_publications)
-
-
-def wake_follower(**_: Any) -> None:
-    """Wake `drive_secondaries` after someone changed a secondary."""
-    wake(drive_secondaries)
-
-
-def wake_after_moves(**_: Any) -> None:
-    """Wake `follow_members` after a server has read the `coo` of some members."""
-    wake(follow_members)

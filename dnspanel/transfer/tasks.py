@@ -55,11 +55,6 @@ def run_template(run_id: int) -> None:
         wake(run_template, run_id)
 
 
-def wake_template_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for the template run."""
-    wake(run_template, run_id)
-
-
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
     """Start workers for every job and template run with pending work, in case a wake-up was lost."""

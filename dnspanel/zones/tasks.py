@@ -1,7 +1,5 @@
 """Celery tasks for zones, scheduled or woken by signals."""
 
-from typing import Any
-
 from celery import shared_task
 from django.utils import timezone
 
@@ -110,13 +108,3 @@ def drive_runs() -> None:
     """Wake a worker for each run over many zones, in case a wake-up was lost. Runs every few seconds."""
     wake_each(run_policies, run_turns.unfinished_ids(PolicyRun))
     wake_each(run_changes, run_turns.unfinished_ids(ChangeRun))
-
-
-def wake_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for a DNSSEC policy run."""
-    wake(run_policies, run_id)
-
-
-def wake_worker_for_changes(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for a run that changes many zones."""
-    wake(run_changes, run_id)

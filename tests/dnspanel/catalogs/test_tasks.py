@@ -2,13 +2,16 @@
 
 import pytest
 
+from dnspanel import wake as waking
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.catalogs import tasks
+from dnspanel.catalogs.signals import due
 from dnspanel.primaries import refresh
 from tests.dnspanel.catalogs.conftest import FIRST, ZONES, Producer, followed, names_here
 from tests.people import NOW
 
+OURS = (tasks.follow_catalogs, tasks.follow_producers)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -17,6 +20,7 @@ def test_a_catalog_that_came_is_followed_by_the_worker_that_is_woken_then(
 ) -> None:
     woken: list[str] = []
     monkeypatch.setattr(tasks, "wake", lambda task: woken.append(task.name))
+    monkeypatch.setattr(waking, "wake", lambda task, *_: task in OURS and woken.append(task.name))
     producer.name(FIRST, ZONES[0])
     catalog = followed(producer, alice)
     assert woken == [tasks.follow_catalogs.name]
@@ -29,7 +33,7 @@ def test_a_catalog_that_came_is_followed_by_the_worker_that_is_woken_then(
     member = catalog.listings.get(zone_name=ZONES[0])
     refresh.take_turn(zone_id=member.zone_id, clock=lambda: NOW)
     assert len(woken) == 2, "a member is no catalog"
-    tasks.wake_follower()
+    due.send(None)
     assert len(woken) == 3
 
 

@@ -8,6 +8,7 @@ import dns.message
 import dns.rcode
 import pytest
 
+from dnspanel import wake as waking
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
@@ -133,7 +134,8 @@ def test_workers_are_woken_for_addresses_alone_too_and_a_zone_is_told_of_on_requ
     zone: Zone, alice: User, monkeypatch: pytest.MonkeyPatch, make_secondary: MakeSecondary
 ) -> None:
     woken: list[str] = []
-    monkeypatch.setattr(tasks, "wake", lambda task, *args: woken.append(task.name.rpartition(".")[2]))
+    for module in (tasks, waking):
+        monkeypatch.setattr(module, "wake", lambda task, *args: woken.append(task.name.rpartition(".")[2]))
     assert keyless.notify_zone(zone=zone, now=NOW) == 0
     with NameServer(KEY, signed_answer) as server:
         notify(zone, alice, server.address)

@@ -15,6 +15,7 @@ import dns.rdatatype
 import dns.tsig
 import pytest
 
+from dnspanel import wake as waking
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import members, notices, record, secondary_keys, tasks, udp_exchange
 from dnspanel.secondaries.models import Member, Secondary
@@ -201,7 +202,8 @@ def test_tasks_follow_and_send_and_are_woken_only_where_there_is_a_secondary(
     make_zone: MakeZone, make_secondary: MakeSecondary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     woken: list[str] = []
-    monkeypatch.setattr(tasks, "wake", lambda task, *args: woken.append(task.name.rpartition(".")[2]))
+    for module in (tasks, waking):
+        monkeypatch.setattr(module, "wake", lambda task, *args: woken.append(task.name.rpartition(".")[2]))
     sender = tasks.notify_secondary
     monkeypatch.setattr(tasks, "wake_each", lambda task, ids: [task(id) for id in ids if task == sender])
     tasks.wake_after_publication()
