@@ -1,8 +1,11 @@
-"""The base of all API v2 views: problem details, strict JSON, conditional requests, responses for retries."""
+"""The base of all API v2 views: problem details, strict JSON, conditional requests, responses for retries.
+
+Resources import everything for declaring and answering an operation from here.
+"""
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from django.db import DatabaseError, InterfaceError
@@ -11,7 +14,9 @@ from django.http.response import HttpResponseBase
 from django.urls import get_resolver
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import exceptions as drf
+from rest_framework.fields import empty
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -23,6 +28,7 @@ from dnspanel.api.v2.http.accepted import accepted_before, requested_wait, waits
 from dnspanel.api.v2.http.answers import JSON as JSON
 from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
+from dnspanel.api.v2.http.answers import no_content as no_content
 from dnspanel.api.v2.http.deprecation import say_deprecated
 from dnspanel.api.v2.http.dry_run import is_dry_run, rehearse_writes
 from dnspanel.api.v2.http.fault_texts import meant, quote_text
@@ -165,6 +171,13 @@ def _meant_path(path: str) -> str:
     else:
         hint = "" if parts[0] in resources else meant(parts[0], resources)
     return f"{hint} {ROOT}openapi.json lists all paths."
+
+
+def api_operation(
+    operation_id: str, responses: Any, *, request: Any = empty, parameters: Sequence[OpenApiParameter] = ()
+) -> Callable[[Any], Any]:
+    """Return a decorator that documents a view method: its operation id, responses, request body and parameters."""
+    return extend_schema(operation_id, parameters or None, request, responses)
 
 
 def form_id_of(request: Request) -> Any:

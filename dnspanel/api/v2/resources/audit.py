@@ -11,10 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, text_parameter
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.audit.audit_trail import Act, Filters, Place, acts_page
 

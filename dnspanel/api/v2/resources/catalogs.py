@@ -12,15 +12,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.representation import code_of
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.catalogs import access, set_up_catalogs

@@ -12,12 +12,11 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import faults_at
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
 from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
@@ -36,7 +35,6 @@ from dnspanel.api.v2.schema.fields import (
     read,
 )
 from dnspanel.api.v2.schema.many_serializers import DELETE, MEMBERS_OF_ZONES, RESTORE, SET_TEAM, ZonesActSerializer
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy_queries import policy_for

@@ -14,16 +14,14 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.fault_texts import join_limited, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.resources.publish_requests import RequestSerializer, request_json
 from dnspanel.api.v2.resources.publishing import Terms, all_patches, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING

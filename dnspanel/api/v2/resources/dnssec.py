@@ -13,12 +13,11 @@ from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, faults_at, needs_confirmation, problem_of
 from dnspanel.api.v2.http.representation import time_json
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import (
     BulkSigningSerializer,
@@ -31,7 +30,6 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     requested_signing,
 )
 from dnspanel.api.v2.schema.fields import read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING

@@ -9,16 +9,14 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.schema.dnssec_answer_serializers import (
     DnssecNodeSerializer,
     ParentCheckSerializer,
     UnprovenZoneSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes

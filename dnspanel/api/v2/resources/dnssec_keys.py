@@ -8,18 +8,16 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import fresh_enough
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on, key_json, key_tag
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema import dnssec_serializers
 from dnspanel.api.v2.schema.fields import page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.zones.acting import Acting

@@ -10,12 +10,11 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, OtherKeySerializer
 from dnspanel.api.v2.schema.fields import page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.row_json import row_json

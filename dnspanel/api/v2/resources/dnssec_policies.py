@@ -13,14 +13,12 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.dnssec_serializers import DenialSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, id_parameter, page_of, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND, code_of_message, not_found

@@ -11,16 +11,14 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.representation import code_of, zone_url
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.rollover_serializers import (
     NewRolloverSerializer,

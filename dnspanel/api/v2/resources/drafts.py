@@ -16,14 +16,13 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import operation_json, time_json
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.rrsets import at_path
 from dnspanel.api.v2.schema.draft_serializers import (
@@ -34,7 +33,6 @@ from dnspanel.api.v2.schema.draft_serializers import (
     ResolveSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHANGED, IF_MATCH

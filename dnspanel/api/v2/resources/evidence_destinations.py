@@ -9,14 +9,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.problems import bad_value
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, OptionalText, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.audit.forward import destinations as verbs
 from dnspanel.audit.forward.destination_address import LONGEST_HEADERS

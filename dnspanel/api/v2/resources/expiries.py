@@ -11,10 +11,9 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Expiry
 from dnspanel.zones.publishing.expiry import expiring
 from dnspanel.zones.rights.access import may_know_author, visibility_of

@@ -9,14 +9,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 from dnspanel.zones.models import Expiry, Zone
 from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry

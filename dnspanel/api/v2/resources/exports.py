@@ -13,12 +13,11 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.view import JSONOnly, V2View
+from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation, no_content
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -32,7 +31,6 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response

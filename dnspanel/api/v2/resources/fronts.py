@@ -9,14 +9,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.resources.nodes import node_name
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.zones.rights import access

@@ -20,14 +20,12 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Id, id_parameter, page_of, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access

@@ -9,13 +9,11 @@ from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.imports import job_of
 from dnspanel.api.v2.schema.fields import page_of
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer import import_limits
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import State

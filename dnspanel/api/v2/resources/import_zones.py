@@ -11,10 +11,9 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import JSONOnly, V2View
+from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation
 from dnspanel.api.v2.resources.imports import job_of, stable
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -28,7 +27,6 @@ from dnspanel.api.v2.schema.fields import (
     read,
     text_parameter,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportJob, ImportZone

@@ -18,18 +18,16 @@ from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.dry_run import reasons_in
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import MOST_ZONES, Problem, bad_value, needs_confirmation
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.field_faults import ADDRESS_REFUSED

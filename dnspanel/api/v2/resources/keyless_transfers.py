@@ -9,13 +9,11 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.models import NoticeAddress, OpenZone
 from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORKS

@@ -9,14 +9,12 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, OptionalText, Shape, Text, page_of, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Lock
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import lock_in

@@ -10,18 +10,16 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import change_json, violation_json
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.schema import many_serializers
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read, unclear_in
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for

@@ -12,16 +12,14 @@ from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run, reasons_in
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, MOST_NAMED, refuse_members, search_in
 from dnspanel.api.v2.schema import many_serializers
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.field_faults import NOT_FOUND

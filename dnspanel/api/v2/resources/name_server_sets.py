@@ -9,13 +9,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, OptionalText, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, server_set_text

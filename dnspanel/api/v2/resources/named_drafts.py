@@ -17,16 +17,14 @@ from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.draft_serializers import PublishDraftSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, OptionalText, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json

@@ -11,16 +11,14 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
 from dnspanel.api.v2.http.representation import code_of
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, no_content
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import NOT_FOUND

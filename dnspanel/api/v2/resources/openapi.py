@@ -12,9 +12,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import fresh_enough
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer
 from dnspanel.api.v2.schema.document import document
 from dnspanel.api.v2.schema.query_parameters import IF_CHANGED
 

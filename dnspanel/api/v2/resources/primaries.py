@@ -13,13 +13,12 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -33,7 +32,6 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, WAIT, WAIT_FOR
 from dnspanel.api.v2.schema.row_json import row_json

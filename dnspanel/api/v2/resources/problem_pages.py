@@ -8,11 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES, ProblemType
 from dnspanel.api.v2.http.problems import ROOT_URL, Problem
-from dnspanel.api.v2.http.view import JSONOnly, ProblemOnly, V2View
+from dnspanel.api.v2.http.view import JSONOnly, ProblemOnly, V2View, answer
 from dnspanel.api.v2.schema.fields import Shape, page_of
 from dnspanel.api.v2.schema.row_json import row_json
 

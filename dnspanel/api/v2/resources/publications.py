@@ -9,12 +9,10 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http import accepted
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.schema.fields import PAGED, page_of
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import (
     PublicationPageSerializer,
     PublishedZoneSerializer,

@@ -12,14 +12,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, OptionalText, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.webhooks import place_publish_hooks

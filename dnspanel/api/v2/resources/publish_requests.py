@@ -22,7 +22,7 @@ from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -35,7 +35,6 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer

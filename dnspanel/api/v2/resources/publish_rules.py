@@ -16,11 +16,10 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -36,7 +35,6 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.field_copies import copy_fields

@@ -11,9 +11,8 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.parameters import flag_in
-from dnspanel.api.v2.http.view import form_id_of
+from dnspanel.api.v2.http.view import actor_in, form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON

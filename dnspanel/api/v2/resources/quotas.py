@@ -16,10 +16,9 @@ from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import unknown_member
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer.import_quotas import usage_of
 from dnspanel.zones.rights import access
 

@@ -11,11 +11,10 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, search_in
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.many_serializers import (
@@ -23,7 +22,6 @@ from dnspanel.api.v2.schema.many_serializers import (
     RestorationsSerializer,
     RestorationsWrittenSerializer,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.acting import Acting

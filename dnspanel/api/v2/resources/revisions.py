@@ -12,18 +12,16 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.resources.restorations import answer_restored, select_zones, zones_gone_for_good
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
 from dnspanel.api.v2.schema.many_serializers import UndoneSerializer
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerializer, RevisionSerializer, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING

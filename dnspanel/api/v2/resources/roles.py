@@ -12,12 +12,10 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import OwnRole
 from dnspanel.accounts.rights import own_roles
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import permission_names, permissions_of
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.rights import access

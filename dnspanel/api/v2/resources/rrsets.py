@@ -9,15 +9,13 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, violations_at
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, search_parameter, text_parameter
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
 from dnspanel.api.v2.schema.publication_serializers import RRsetWrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, IF_NONE_MATCH

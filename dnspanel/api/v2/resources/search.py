@@ -12,10 +12,9 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.resources.zones import zones_to_search
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
 from dnspanel.database.statement_time import searching
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found

@@ -17,9 +17,8 @@ from dnspanel.accounts.sign_in import second_factor_rules as verbs
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.problems import bad_value
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.rights import access
 

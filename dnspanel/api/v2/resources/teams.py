@@ -13,12 +13,10 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.people import people, teams
-from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.rights import access
 

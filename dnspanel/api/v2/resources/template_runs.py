@@ -9,16 +9,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import faults_at
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Members, Text, choice_parameter, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for

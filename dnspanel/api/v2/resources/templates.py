@@ -15,16 +15,14 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.http.representation import change_json
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, form_id_of, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Id, Members, OptionalText, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.row_json import row_json

@@ -23,14 +23,12 @@ from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
 from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grants_of, scopes_json

@@ -16,14 +16,12 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.answers import no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, OptionalText, Text, page_of, read
-from dnspanel.api.v2.schema.operations import api_operation
 
 ALGORITHMS = [(name, name) for name in tsig_secrets.ALGORITHMS]
 _SHARED = (

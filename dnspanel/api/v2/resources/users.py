@@ -25,12 +25,11 @@ from dnspanel.accounts.people import invite, people
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
@@ -47,7 +46,6 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
     text_parameter,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import CodedMessage

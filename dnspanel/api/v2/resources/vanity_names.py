@@ -12,15 +12,13 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.api.v2.http.answers import actor_in, answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import code_of
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation_checklist import Verdict

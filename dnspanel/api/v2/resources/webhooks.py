@@ -9,11 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -28,7 +27,6 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.texts import gettext
 from dnspanel.webhooks import access, hooks

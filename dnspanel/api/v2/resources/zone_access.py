@@ -13,10 +13,9 @@ from dnspanel.accounts.actors.actor_form import person_form, token_form
 from dnspanel.accounts.actors.explain_rights import Subject
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer, TokenNameSerializer
 from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import RightsHere, people_here, subject_of, tokens_here

@@ -16,17 +16,15 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
-from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
 from dnspanel.api.v2.resources.new_zone import chosen_server_set, host_of, hosts, mailbox_in, new_rrsets
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
-from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer, ZoneWrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, DRY_RUN, IF_CHANGED, IF_MATCH, WRITING, Q

@@ -1,7 +1,7 @@
 """Tests of the OpenAPI document: valid, without warnings, with every URL of v2 and a task for each operation.
 
 Tests `schema.zone_serializers`, `schema.publication_serializers`, `schema.draft_serializers`,
-`schema.operations` and `schema.query_parameters` too.
+`http.view.api_operation` and `schema.query_parameters` too.
 """
 
 import io
