@@ -21,8 +21,7 @@ from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
-from dnspanel.web.frame.layout import PanelRequest, actor_for, say
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, actor_for, say, say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.audit import audit_links, audit_trail
 from dnspanel.zones.audit.audit_chain import PUBLICATION

@@ -22,9 +22,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import PanelForm, switch_field, text_field
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 
 

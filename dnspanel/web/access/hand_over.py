@@ -13,8 +13,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import PanelForm, id_in, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.webhooks.hand_over import hand_over
 from dnspanel.zones.errors import DraftRefused
 from dnspanel.zones.rights import access

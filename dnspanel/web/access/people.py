@@ -25,9 +25,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.hand_over import ServiceAccountForm
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.frame.people_forms import InviteForm, RoleForm, role_choices
 from dnspanel.zones.rights import access
 

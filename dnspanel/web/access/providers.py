@@ -18,8 +18,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.provider_forms import FORMS, CommonForm, TryForm
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.rights import access
 
 LINKS_PER_PAGE = 50

@@ -18,8 +18,7 @@ from dnspanel.accounts.quotas.quotas import Usage, holder_of, limits_by_settings
 from dnspanel.texts import gettext
 from dnspanel.transfer.import_quotas import MOST_COUNTED, usage_of
 from dnspanel.web.frame.forms import PanelForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.rights import access
 
 

@@ -20,8 +20,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import PanelForm, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.zones.rights import access
 
 # A custom role gets these permissions through its rights over zones.

@@ -11,8 +11,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.sign_in.second_factor_rules import MOST_GRACE, MOST_LISTED, people_without, rules, set_rules
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, number_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.people_forms import role_choices
 from dnspanel.zones.rights import access
 

@@ -33,8 +33,7 @@ from dnspanel.web.access.quotas import quotas_context
 from dnspanel.web.access.rights_form import ExplainRightsForm
 from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, reporting, say_done
 from dnspanel.webhooks.hand_over import belongings_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

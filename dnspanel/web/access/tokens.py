@@ -30,10 +30,9 @@ from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
-from dnspanel.web.frame.layout import PanelRequest, actor_for
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, actor_for, reporting, say_done
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.templatetags.panel import moment, spoken_age
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

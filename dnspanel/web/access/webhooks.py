@@ -21,9 +21,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in, text_field
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown

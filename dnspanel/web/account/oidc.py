@@ -32,8 +32,7 @@ from dnspanel.accounts.providers.saml.question import Provider as SamlProvider
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refusal_page
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, Unconfirmed, ask
-from dnspanel.web.frame.layout import PanelRequest, no_store
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, no_store, reporting, say_done
 from dnspanel.web.frame.people_forms import LdapPasswordForm
 
 

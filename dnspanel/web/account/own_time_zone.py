@@ -10,8 +10,7 @@ from dnspanel.accounts.people.own_time_zone import set_time_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.time_zones import offered_names
 from dnspanel.web.frame.forms import PanelForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 
 
 class TimeZoneForm(PanelForm):

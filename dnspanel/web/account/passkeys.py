@@ -25,8 +25,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm, switch_field
-from dnspanel.web.frame.layout import PanelRequest, no_store
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, no_store, say_done
 
 
 class CredentialForm(PanelForm):

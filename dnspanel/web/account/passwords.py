@@ -19,8 +19,7 @@ from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.wake import wake
 from dnspanel.web.frame.forms import PanelForm
-from dnspanel.web.frame.layout import no_store
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import no_store, say_done
 
 _MAIL_LIFETIME = 600.0  # seconds until the task expires, because people don't wait longer for an email
 

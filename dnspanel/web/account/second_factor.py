@@ -29,8 +29,7 @@ from dnspanel.web.account.passkeys import CredentialForm, lead_on, options_json
 from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm, mono_field
-from dnspanel.web.frame.layout import PanelRequest, no_store
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, no_store, reporting, say_done
 
 
 class CodeForm(PanelForm):

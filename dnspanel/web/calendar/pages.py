@@ -21,9 +21,8 @@ from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import actor_by_secret, create_token
 from dnspanel.texts import gettext, speaking
 from dnspanel.web.calendar.events import Event, Kind, Window, events_of
-from dnspanel.web.frame.layout import PanelRequest, actor_for
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, actor_for, reporting
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting
 
 WIDTH = 1000  # units of the picture
 _LEAST = 6  # units of a mark, which couldn't be seen if it was smaller

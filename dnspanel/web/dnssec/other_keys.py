@@ -11,8 +11,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.forms import OtherKeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel

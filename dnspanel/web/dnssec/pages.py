@@ -37,8 +37,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.dnssec_chain import AnyKey, DisplayAnswer, ParentSide, chain_of
 from dnspanel.web.frame.forms import PublishingForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.sync import sync_of, sync_of_zone
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries

@@ -14,8 +14,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, reporting, say_done
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import PolicyRefused

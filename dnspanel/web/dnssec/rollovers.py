@@ -11,8 +11,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind

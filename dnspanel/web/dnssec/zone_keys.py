@@ -15,9 +15,8 @@ from dnspanel.web.dnssec.display import key_lost
 from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.layout import PanelRequest, no_store, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.key_view import KeyView

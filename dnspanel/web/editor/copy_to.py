@@ -21,8 +21,7 @@ from dnspanel.web.editor.selected_rrsets import (
 )
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, QuotaExceeded, Unknown
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany

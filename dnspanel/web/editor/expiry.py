@@ -9,8 +9,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import OwnClockField, PanelForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.rows import rrset_query
 from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones.errors import ExpiryRefused

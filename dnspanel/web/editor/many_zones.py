@@ -17,8 +17,7 @@ from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.selected_rrsets import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
 from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome

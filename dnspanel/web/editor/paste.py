@@ -18,8 +18,7 @@ from dnspanel.web.editor.lines.quick_add import PastedLine, Reading, read_lines
 from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page, say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone

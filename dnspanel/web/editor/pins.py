@@ -5,8 +5,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from dnspanel.texts import gettext
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.lists.zone_marks import pin, unpin
 from dnspanel.zones.rights import access
 

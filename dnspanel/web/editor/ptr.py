@@ -16,8 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone

@@ -19,8 +19,7 @@ from dnspanel.web.editor.rows.row_rights import with_rights
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
 from dnspanel.web.editor.table import default_ttl, table_rows
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import DisplayRow, row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard

@@ -21,8 +21,7 @@ from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import FILTER_NAMES, filters_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, split_list, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of

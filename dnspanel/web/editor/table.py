@@ -27,8 +27,7 @@ from dnspanel.web.editor.rows.row_revisions import with_revisions
 from dnspanel.web.editor.rows.row_rights import with_rights
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import DisplayRow, capitalize, display_rows, row_id
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column

@@ -14,8 +14,7 @@ from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, T
 from dnspanel.web.editor.selected_rrsets import address_with_filter, selection_of
 from dnspanel.web.editor.table import FILTER_NAMES, default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page, say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists.rrset_pages import EVERYTHING

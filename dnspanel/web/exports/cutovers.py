@@ -29,8 +29,7 @@ from dnspanel.transfer.imports import queries
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, mono_field, number_field, text_field
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, reporting, say_done
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
 from replication.dns import names, rdata

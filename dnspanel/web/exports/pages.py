@@ -28,8 +28,7 @@ from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, input_faults, number_field, secret_field, switch_field
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, reporting, say_done
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access

@@ -23,8 +23,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel

@@ -13,8 +13,7 @@ from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, number_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.rights import access
 from replication.wire.front_messages import MOST_WEIGHT, RANGES
 

@@ -17,8 +17,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import DecisionForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.log.publish_hold import current_hold

@@ -18,9 +18,8 @@ from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import node_lifecycle, unjoined
 from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.rights import access
 
 

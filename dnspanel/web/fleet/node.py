@@ -30,8 +30,7 @@ from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.minute_squares import MEASURES, squares_of
 from dnspanel.web.fleet.tiles import tile_of
 from dnspanel.web.fleet.top import log_for, top_of
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication import __version__

@@ -26,8 +26,7 @@ from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, a
 from dnspanel.web.fleet.minute_squares import squares_of
 from dnspanel.web.fleet.node import ACTS
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.zones.rights import access
 from replication.wire.position import Position
 

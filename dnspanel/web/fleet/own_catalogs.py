@@ -21,8 +21,7 @@ from dnspanel.secondaries.keyless import keyless_of
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone

@@ -15,8 +15,7 @@ from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from dnspanel.texts import gettext
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.zones.rights import access
 
 _MOST_DIGITS = 18

@@ -24,9 +24,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.secondary_form import SecondaryForm
 from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import LONGEST_SEARCH
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50

@@ -15,8 +15,7 @@ from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys.segment_signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.zones.rights import access
 
 

@@ -17,7 +17,7 @@ from dnspanel.field_faults import FieldsRefused
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.outcomes import RefusalBlock
+from dnspanel.web.frame.layout import RefusalBlock
 from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search.terms import parse

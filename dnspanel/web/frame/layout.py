@@ -1,11 +1,13 @@
-"""The frame around every page: the navigation, the pills in the header, and htmx events in responses."""
+"""The frame around every page: the navigation, the pills in the header, messages, and htmx events in responses."""
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import TracebackType
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -30,6 +32,8 @@ from dnspanel.web.script_texts import script_texts
 from dnspanel.zones.log.publish_hold import Hold, current_hold
 from dnspanel.zones.rights import access
 from replication import __version__
+
+NOTHING_CHANGED = gettext_lazy("{exc} Nothing was changed.")
 
 
 class PanelRequest(HttpRequest):
@@ -244,3 +248,33 @@ def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         return response
 
     return with_no_store
+
+
+class RefusalBlock:
+    """A context manager that passes exceptions of these kinds to a function instead of raising them."""
+
+    def __init__(self, report: Callable[[Exception], object], kinds: tuple[type[Exception], ...]) -> None:
+        self._report, self._kinds = report, kinds
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(exc, self._kinds):
+            return False
+        self._report(exc)
+        return True
+
+
+def reporting(
+    request: HttpRequest, *kinds: type[Exception], text: str = "{exc}", level: int = messages.ERROR
+) -> RefusalBlock:
+    """Return a context manager that shows exceptions of these kinds as messages. `{exc}` in `text` is the exception."""
+    return RefusalBlock(lambda exc: messages.add_message(request, level, text.format(exc=exc)), kinds)
+
+
+def say_done(request: HttpRequest, text: str, **values: object) -> None:
+    """Show a message that an action succeeded. `values` replace the placeholders in `text`."""
+    messages.success(request, text.format(**values) if values else text)

@@ -8,8 +8,7 @@ from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.people.list_looks import ListName, set_look
 from dnspanel.texts import gettext
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 
 
 @require_POST

@@ -15,8 +15,7 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.people.list_looks import ListLook, ListName, look_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, id_in, switch_field, text_field
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
 from dnspanel.zones.models import SavedView, ViewPage, Zone

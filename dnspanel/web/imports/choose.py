@@ -19,8 +19,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.frame.forms import LONGEST_SEARCH
-from dnspanel.web.frame.layout import PanelRequest, say
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say, say_done
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of

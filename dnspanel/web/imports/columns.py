@@ -19,8 +19,7 @@ from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
 from dnspanel.web.frame.forms import PanelForm, mono_field, switch_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting
+from dnspanel.web.frame.layout import PanelRequest, reporting
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
 

@@ -12,8 +12,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting
+from dnspanel.web.frame.layout import PanelRequest, reporting
 from dnspanel.web.frame.row_diffs import display_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm

@@ -15,8 +15,7 @@ from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 from dnspanel.web.frame.forms import PublishingForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting
+from dnspanel.web.frame.layout import PanelRequest, reporting
 from dnspanel.web.imports.report import DisplayFault
 
 ZONES_PER_PAGE = 20

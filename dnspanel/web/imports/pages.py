@@ -15,8 +15,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.imports.choose import choose_context
 from dnspanel.web.imports.dry_run import plan_context
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display

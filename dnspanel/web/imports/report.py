@@ -19,8 +19,7 @@ from dnspanel.transfer import import_limits
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting
+from dnspanel.web.frame.layout import PanelRequest, reporting
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_NAMES, SEVERITY_TONES, fault_kinds_for_display
 from dnspanel.web.imports.option_forms import TypedForm

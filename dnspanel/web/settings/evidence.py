@@ -17,8 +17,7 @@ from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import PanelForm, mono_field, switch_field, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.webhooks.address_guard import LONGEST_URL
 
 _ADDRESSES = {

@@ -14,9 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import mono_field, number_field, text_field
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.settings.publish_rules import ScopeForm, about_lifting, governor, lift_rule, preview_of
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL

@@ -25,8 +25,7 @@ from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import input_faults, mono_field, number_field, split_list, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.web.settings.freeze_times_form import (
     REPEATS,
     FreezeTimesForm,

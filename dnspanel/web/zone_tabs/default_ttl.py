@@ -17,8 +17,7 @@ from dnspanel.web.editor.lines.quick_add import read_ttl
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, mono_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of

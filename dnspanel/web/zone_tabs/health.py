@@ -8,8 +8,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.web.frame.rows import capitalize, rrset_query
 from dnspanel.zones.builders.catalogue import BUILDERS

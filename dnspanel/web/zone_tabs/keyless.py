@@ -13,8 +13,7 @@ from dnspanel.secondaries.set_up_secondaries import MOST_ADDRESSES, MOST_NETWORK
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, mono_field, split_list
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 

@@ -16,8 +16,7 @@ from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import mono_field, text_field
-from dnspanel.web.frame.layout import PanelRequest, actor_for
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, actor_for, reporting, say_done
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -20,8 +20,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer import allowed_servers
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked

@@ -10,8 +10,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import ZoneSettingsForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context

@@ -7,8 +7,7 @@ from django.utils import timezone
 
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import edit_template
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.zone_templates.forms import ServersForm, TextForm
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate

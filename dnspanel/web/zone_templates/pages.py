@@ -12,8 +12,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template, queries
 from dnspanel.transfer.zone_templates.template_content import Made, variables_stored, version_of
 from dnspanel.transfer.zone_templates.try_text import try_text
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
 from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown

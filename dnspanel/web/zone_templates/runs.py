@@ -19,8 +19,7 @@ from dnspanel.transfer.zone_templates.compare_template import Outcome
 from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field, text_field
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import RunRefused, TemplateRefused

@@ -8,8 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
 from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown

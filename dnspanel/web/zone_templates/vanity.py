@@ -15,8 +15,7 @@ from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.rights import access

@@ -20,8 +20,7 @@ from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import violations_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import TemplateRefused

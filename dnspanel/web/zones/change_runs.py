@@ -13,8 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PublishingForm
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import DeleteZoneForm
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import row_address
 from dnspanel.web.frame.sync import sync_of_zone

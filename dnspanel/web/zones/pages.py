@@ -21,10 +21,9 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers
 from dnspanel.transfer.zone_templates import use
 from dnspanel.web.frame.forms import LONGEST_SEARCH
-from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.layout import PanelRequest, say, say_done
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.new_zone_forms import MOST_REFUSALS, NewZoneForm
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany

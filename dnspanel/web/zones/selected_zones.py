@@ -30,8 +30,7 @@ from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, mono_field, split_list, text_field
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
 from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused

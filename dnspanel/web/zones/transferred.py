@@ -12,9 +12,8 @@ from dnspanel.primaries.set_up_primaries import create_transferred_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers
 from dnspanel.web.frame.forms import PublishingForm, input_faults, mono_field
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, say_done
 from dnspanel.web.frame.near_quotas import near_quotas
-from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded

@@ -14,8 +14,7 @@ from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
-from dnspanel.web.frame.layout import PanelRequest, say
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, say, say_done
 from dnspanel.web.frame.rows import display_rows
 from dnspanel.web.frame.totals import text_of_zones
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay

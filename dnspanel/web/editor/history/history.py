@@ -28,8 +28,7 @@ from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import Reading, read_owner
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
 from dnspanel.web.frame.sync import Sync, sync_of

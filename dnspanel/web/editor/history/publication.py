@@ -27,8 +27,7 @@ from dnspanel.publish.models import FirstSealing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
 from dnspanel.web.editor.history import lanes
-from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment, is_in_drawer
-from dnspanel.web.frame.outcomes import reporting, say_done
+from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment, is_in_drawer, reporting, say_done
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from dnspanel.zones.names import nesting

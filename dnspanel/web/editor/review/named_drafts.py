@@ -15,8 +15,7 @@ from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review.review import publish_seen, review_page
 from dnspanel.web.frame.forms import id_in
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_fragment, reporting, say_done
 from dnspanel.web.frame.read_once import draft_counts_of
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, RECEIVER_UNKNOWN, NamedDraft

@@ -17,8 +17,7 @@ from dnspanel.web.editor.review.alike_changes import title_of
 from dnspanel.web.editor.review.review import changes_context
 from dnspanel.web.editor.review.review_display import checks_of
 from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
-from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment, say_done
 from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones.audit.audit_trail import rrset_changes
 from dnspanel.zones.errors import (

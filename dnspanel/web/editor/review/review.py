@@ -26,9 +26,8 @@ from dnspanel.web.editor.review.review_chains import chains_after
 from dnspanel.web.editor.review.review_display import DisplayPlan, checks_of, displayed_plans, effect_of, page_of
 from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
-from dnspanel.web.frame.layout import PanelRequest, is_in_drawer, open_page
+from dnspanel.web.frame.layout import NOTHING_CHANGED, PanelRequest, is_in_drawer, open_page, reporting, say_done
 from dnspanel.web.frame.near_quotas import near_quotas
-from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones import errors
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

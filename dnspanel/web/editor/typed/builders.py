@@ -21,8 +21,7 @@ from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import default_ttl, violations_of
 from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS

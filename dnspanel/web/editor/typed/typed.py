@@ -26,8 +26,7 @@ from dnspanel.web.editor.typed.typed_helpers import COMPUTING, Helper, compute, 
 from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, values_of_lines
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.forms import split_list
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

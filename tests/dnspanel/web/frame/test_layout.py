@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from django.contrib.staticfiles.finders import get_finders
 from django.http import HttpResponse
 from django.test import RequestFactory
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
-from dnspanel.web.frame.layout import Frame, no_store, say
+from dnspanel.web.frame.layout import Frame, RefusalBlock, no_store, say
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import LogHead
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -84,3 +85,13 @@ def test_htmx_is_shipped_once_and_it_is_the_vendored_copy() -> None:
         path for finder in get_finders() for path, _ in finder.list([]) if "htmx" in path and path.endswith(".js")
     ]
     assert shipped == ["vendor/htmx.min.js"]
+
+
+def test_a_block_reports_refusals_of_its_kinds_and_raises_others() -> None:
+    found: list[Exception] = []
+    refusal = LookupError("no")
+    with RefusalBlock(found.append, (LookupError,)):
+        raise refusal
+    with pytest.raises(ValueError, match="other"), RefusalBlock(found.append, (LookupError,)):
+        raise ValueError("other")
+    assert found == [refusal]
