@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Func, QuerySet
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.alerts.models import Alert, Message

@@ -18,8 +18,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Author, SystemRight
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Author, Right, SystemRight
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs import ownership_change

@@ -4,8 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState

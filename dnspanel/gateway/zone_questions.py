@@ -14,7 +14,7 @@ import dns.rdatatype
 import dns.rrset
 from django.db.models.functions import Length
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.gateway import lookup
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.from_signer import answer_by_signer

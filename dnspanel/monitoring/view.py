@@ -15,8 +15,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dnspanel.accounts.actors.actors import Actor, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, can
 from dnspanel.accounts.audit import audit
 from dnspanel.monitoring.health import faults, ready
 from dnspanel.monitoring.metrics import exposition

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import Team

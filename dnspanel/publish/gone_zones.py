@@ -9,8 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.reading.schemas import schemas_in_use

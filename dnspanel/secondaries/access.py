@@ -2,9 +2,7 @@
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Person, actor_of, can
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Person, Right, actor_of, can
 from dnspanel.database.first_rows import first_or
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused

@@ -10,7 +10,7 @@
 SeesTooLittle is a zones.errors.Forbidden: only people who see every zone are allowed to create a secondary.
 """
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext, gettext_noop

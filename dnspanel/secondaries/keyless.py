@@ -9,8 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.database.sql import execute
 from dnspanel.secondaries import members

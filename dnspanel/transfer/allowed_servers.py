@@ -15,9 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from dnspanel import outbound
-from dnspanel.accounts.actors.actors import Author, actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, Right, actor_of
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.models import SourceKind

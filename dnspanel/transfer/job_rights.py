@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import (
+    RECORD_RIGHTS,
+    Actor,
+    Author,
+    Permission,
+    Person,
+    Right,
+    actor_of,
+    actor_of_token,
+)
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer import zone_changes

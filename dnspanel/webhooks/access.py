@@ -4,9 +4,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Person, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Person, Right, actor_of, actor_of_token
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token
 from dnspanel.accounts.tokens.tokens import refuse_dead

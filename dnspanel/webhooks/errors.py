@@ -10,7 +10,7 @@
 TooNarrow is a zones.errors.Forbidden, for a token that is limited to some names or types and can't create a webhook.
 """
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext, gettext_noop

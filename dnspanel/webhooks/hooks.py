@@ -12,8 +12,7 @@ from django.core.signing import BadSignature, Signer
 from django.db import IntegrityError, transaction
 
 from dnspanel import quiet_hours
-from dnspanel.accounts.actors.actors import Actor, Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Author, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.accounts.rights.known_people import teams_known_to

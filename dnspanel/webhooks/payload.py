@@ -20,9 +20,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.texts import gettext
 from dnspanel.webhooks.access import NEEDED
 from dnspanel.webhooks.models import Event, EventKind, Webhook

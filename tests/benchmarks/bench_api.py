@@ -165,7 +165,7 @@ def panel(stack: stacks.BenchStack) -> Api:
 
     from django.utils import timezone
 
-    from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+    from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
     from dnspanel.accounts.models import Role, User
     from dnspanel.accounts.tokens.token_terms import TokenTerms
     from dnspanel.accounts.tokens.tokens import create_token

@@ -183,7 +183,7 @@ def people() -> dict[str, Any]:
     from django.test import Client
     from django.utils import timezone
 
-    from dnspanel.accounts.actors.grants import Grant, Right
+    from dnspanel.accounts.actors.actors import Grant, Right
     from dnspanel.accounts.models import GrantRow, Role, User
     from dnspanel.zones.models import Zone
 

@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.people import invite, teams
 from dnspanel.accounts.secrets.vault import decrypt_secret

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms
 from dnspanel.accounts.tokens.tsig_keys import create_tsig_key

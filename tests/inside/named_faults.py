@@ -6,7 +6,7 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.fleet.dnssec import drive

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 

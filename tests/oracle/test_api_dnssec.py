@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.models import User
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.api.v1.calls import caller

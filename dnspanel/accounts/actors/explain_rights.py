@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q, prefetch_related_objects
 
-from dnspanel.accounts.actors.actors import ROLE_RIGHTS, rights_by_role
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, ROLE_RIGHTS, Grant, Right, rights_by_role
 from dnspanel.accounts.models import GrantRow, Membership, Role, Token, User
 from dnspanel.texts import gettext, gettext_noop
 

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Author
-from dnspanel.accounts.actors.grants import Grant
+from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Author, Grant
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User

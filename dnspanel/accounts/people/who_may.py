@@ -7,9 +7,8 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor
+from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor, Permission
 from dnspanel.accounts.actors.explain_rights import Subject
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import GrantRow, Membership, Token, User
 from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dnspanel.accounts.actors.roles import UPWARDS
+from dnspanel.accounts.actors.actors import UPWARDS
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.texts.canonical import canonical_mail

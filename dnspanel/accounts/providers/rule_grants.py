@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import is_below
+from dnspanel.accounts.actors.actors import Author, is_below
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Membership, OwnRole, Role, Team, User
 from dnspanel.accounts.people.people import RoleChange, set_roles

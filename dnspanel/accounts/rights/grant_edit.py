@@ -10,9 +10,18 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts.actors import name_patterns
-from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor, Author, as_if_open, user_of
-from dnspanel.accounts.actors.grants import Grant, is_part
-from dnspanel.accounts.actors.roles import Permission, is_below, powers_of
+from dnspanel.accounts.actors.actors import (
+    ROLE_RIGHTS,
+    Actor,
+    Author,
+    Grant,
+    Permission,
+    as_if_open,
+    is_below,
+    is_part,
+    powers_of,
+    user_of,
+)
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AboveYou, AllRightsNeeded, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.models import GrantRow, Role, Team, User

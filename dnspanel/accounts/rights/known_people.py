@@ -2,8 +2,7 @@
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right, actor_of
 from dnspanel.accounts.models import Team, User
 
 

@@ -10,9 +10,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Grant, Permission, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import RoleRefused, RoleUnknown
 from dnspanel.accounts.models import OwnRole, Role, User

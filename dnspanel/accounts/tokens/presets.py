@@ -6,8 +6,7 @@ A preset gives only the rights that its task needs, because its tokens are store
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Permission, Right
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import LIFETIME
 from replication.dns import names, rdtypes

@@ -5,9 +5,8 @@ from datetime import datetime
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Actor, Author, can, user_of
+from dnspanel.accounts.actors.actors import Actor, Author, Permission, can, user_of
 from dnspanel.accounts.actors.find_people import name_is_taken
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused, NotYours
 from dnspanel.accounts.models import Role, User

@@ -7,9 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from django.conf import settings
 
-from dnspanel.accounts.actors.actors import Actor, Author, actor_of, token_of
-from dnspanel.accounts.actors.grants import Grant, Right, is_part
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Author, Grant, Permission, Right, actor_of, is_part, token_of
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.rights import grant_edit

@@ -17,9 +17,16 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of
-from dnspanel.accounts.actors.grants import Grant, is_part
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import (
+    Actor,
+    Author,
+    Grant,
+    Permission,
+    actor_of,
+    actor_of_token,
+    is_part,
+    token_of,
+)
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import (
     TokenDead,

@@ -11,9 +11,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Grant, Right, is_part
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, Right, is_part
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import NotYours, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token, TokenKind

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v1 import view
 from dnspanel.api.v1.kept_metadata import act_on_kept
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v1 import kept_metadata, view
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -11,7 +11,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, flag_in
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node, NodeState

@@ -25,8 +25,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.api.v1.view import Refusal, actor_in, shorten_text
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v1 import primaries, view
 from dnspanel.api.v1.attributes import keep_attributes, keep_comments, take_in_named
 from dnspanel.api.v1.changes import PatchAndComments, named_violations, read_content_of_zone, read_patch

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret

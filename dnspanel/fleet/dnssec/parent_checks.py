@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.database.sql import execute
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count, Q
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.fleet.errors import WrongDecision

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from django.conf import settings
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found

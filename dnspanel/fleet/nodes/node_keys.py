@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority

@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import IntegrityError, transaction
 from django.db.models import Case, QuerySet, When
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.database.first_rows import first_or
 from dnspanel.fleet import events

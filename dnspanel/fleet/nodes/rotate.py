@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import transaction
 from django.db.models import Q
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import FleetError, WrongState

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import NameTaken, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState

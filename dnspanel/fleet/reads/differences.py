@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.reads.queries import head
 from dnspanel.texts import gettext

@@ -12,8 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.database.prepared_statements import prepared_cursor

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import GroupRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState

@@ -16,8 +16,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, token_of, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, token_of, user_of
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away

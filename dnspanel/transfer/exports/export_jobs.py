@@ -19,8 +19,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Author, Person, token_of, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Person, Right, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.database.first_rows import first_or
 from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes

@@ -8,9 +8,7 @@ are allowed to change.
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, Person, Right, actor_of, can
 from dnspanel.accounts.models import Team
 from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop

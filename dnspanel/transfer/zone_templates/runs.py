@@ -13,8 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Author, Person, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, Person, can
 from dnspanel.advisory_locks import Lock
 from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop, joined

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy, join_list, ngettext
 from dnspanel.zones.rights import access

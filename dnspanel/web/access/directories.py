@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.errors import DirectoryRefused
 from dnspanel.accounts.models import ScimDirectory, Team
 from dnspanel.accounts.providers.provider_identity import Rule

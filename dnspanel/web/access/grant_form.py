@@ -4,9 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from dnspanel.accounts.actors.actors import actor_of, can
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of, can
 from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.rights import grant_edit

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.errors import AccountRefused, GrantRefused, TokenRefused
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.service_accounts import create_service_account

@@ -10,9 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import permissions_by_role, rights_by_role
+from dnspanel.accounts.actors.actors import Permission, permissions_by_role, rights_by_role
 from dnspanel.accounts.actors.find_people import has_username
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AccountRefused, LastAdministrator
 from dnspanel.accounts.models import OwnRole, Role, User
 from dnspanel.accounts.people import invite as invitations

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider
 from dnspanel.accounts.providers import links, rows

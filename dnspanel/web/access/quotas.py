@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import Membership, Team, User
 from dnspanel.accounts.people import teams
 from dnspanel.accounts.quotas.quota_amounts import UNLIMITED, Kind, format_amount, noun_of, parse_amount, round_amount

@@ -9,10 +9,9 @@ from django import forms
 from django.db.models import Q
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.accounts.actors.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
 from dnspanel.accounts.actors.find_people import has_username
-from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.people.who_may import people_visible_to

@@ -11,8 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import ROLE_RIGHTS
-from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors.actors import PERMISSIONS, ROLE_RIGHTS, Permission
 from dnspanel.accounts.errors import RoleRefused
 from dnspanel.accounts.models import OwnRole, Role
 from dnspanel.accounts.rights import own_roles as verbs

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.sign_in.second_factor_rules import MOST_GRACE, MOST_LISTED, people_without, rules, set_rules
 from dnspanel.texts import gettext, gettext_lazy

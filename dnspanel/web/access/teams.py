@@ -11,10 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import permissions_by_role
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, permissions_by_role
 from dnspanel.accounts.actors.explain_rights import reasons_of
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit.audit_log import entries_about_person
 from dnspanel.accounts.errors import GrantRefused, TeamRefused
 from dnspanel.accounts.models import GrantRow, Membership, Team, User

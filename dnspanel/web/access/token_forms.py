@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, actor_of
 from dnspanel.accounts.models import TokenKind
 from dnspanel.accounts.tokens import presets, tsig_secrets
 from dnspanel.accounts.tokens.presets import Preset

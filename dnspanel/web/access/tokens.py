@@ -13,9 +13,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Actor, can
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, Permission, can
 from dnspanel.accounts.audit.audit_log import entries_about_token
 from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
 from dnspanel.accounts.models import Token, TokenKind, User

@@ -13,8 +13,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, actor_of, can
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.texts import gettext, gettext_lazy

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.html import format_html
 
-from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors.actors import PERMISSIONS, Permission
 from dnspanel.accounts.errors import NotFound, TokenQuotaExceeded
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.people.own_time_zone import time_zone_of

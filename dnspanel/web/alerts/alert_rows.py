@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.accounts.models import User
 from dnspanel.alerts.alert_lines import AlertLine
 from dnspanel.alerts.models import Alert

@@ -9,8 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.alerts.alert_lines import AlertLine, merged_lines
 from dnspanel.alerts.alert_marks import mark_read, mute
 from dnspanel.alerts.models import Route

@@ -10,8 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.alerts import routes
 from dnspanel.alerts.errors import RouteRefused
 from dnspanel.alerts.models import Route, RouteKind

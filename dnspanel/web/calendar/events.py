@@ -13,8 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet, TextChoices
 from django.urls import reverse
 
-from dnspanel.accounts.actors.actors import Actor, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, can
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.fleet.models import Authority, Node

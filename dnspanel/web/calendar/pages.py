@@ -12,8 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.errors import BadToken, TokenRefused
 from dnspanel.accounts.models import TokenKind
 from dnspanel.accounts.people.own_language import mail_language

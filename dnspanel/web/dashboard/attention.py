@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from dnspanel.accounts.actors.actors import actor_of, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, actor_of, can
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 from dnspanel.alerts.queries import open_lines

@@ -8,8 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.accounts.models import User
 from dnspanel.accounts.people.list_looks import ListName, look_of
 from dnspanel.accounts.sign_in.second_factor import second_factors_of

@@ -10,8 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Person
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.reads.parent_check import parent_of

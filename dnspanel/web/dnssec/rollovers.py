@@ -5,8 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display import key_lost
 from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm

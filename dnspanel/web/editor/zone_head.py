@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.texts import ngettext
 from dnspanel.web.editor.rows.blocking import Blocking, blocking_of
 from dnspanel.web.editor.rows.type_filter import types_of

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy

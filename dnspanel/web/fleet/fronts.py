@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.texts import gettext, gettext_lazy

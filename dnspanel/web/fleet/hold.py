@@ -10,8 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice

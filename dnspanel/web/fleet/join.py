@@ -11,8 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet.errors import BadNode, NameTaken, WrongState
 from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import node_lifecycle, unjoined

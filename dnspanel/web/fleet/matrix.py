@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.fleet.reads.differences import MOST_ZONES, matrix
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
 from dnspanel.fleet.rollup import AWAY, WAITS, lag_of, lags_of, last_minutes

@@ -11,9 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, can
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.conditions.condition_inputs import DiskMarks, node_inputs
 from dnspanel.fleet.conditions.nodes import node_conditions

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState

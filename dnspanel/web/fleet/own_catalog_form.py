@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy

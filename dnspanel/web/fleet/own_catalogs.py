@@ -9,8 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right
 from dnspanel.catalogs import producer
 from dnspanel.catalogs.access import producer_for
 from dnspanel.catalogs.errors import CatalogRefused

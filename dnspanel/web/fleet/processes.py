@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.alerts.process_rules import EFFECTS, WORK, is_failing, is_overdue
 from dnspanel.fleet.processes.process_roles import LONGEST_TASK, REQUIRED
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, processes_now

@@ -8,8 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import rollout_status

@@ -8,8 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet.nodes import node_keys as keys_of_nodes
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.texts import gettext

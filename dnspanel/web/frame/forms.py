@@ -10,8 +10,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.functional import lazy
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.models import Team
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.fleet.integrity.unknown_history import TYPED

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, actor_of, can
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers.rows import providers_with_buttons
 from dnspanel.accounts.sessions.session_store import MUST_SET_UP

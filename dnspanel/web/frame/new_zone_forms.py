@@ -10,8 +10,7 @@ from django import forms
 from django.conf import settings
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Author, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, actor_of
 from dnspanel.accounts.models import Team
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.texts import gettext, gettext_lazy

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.monitoring.doctor.diagnosis import diagnose
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest

@@ -14,9 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_of
 from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case

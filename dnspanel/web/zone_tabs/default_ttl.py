@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.lines.fields import Unreadable

@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.access import reason_against
 from dnspanel.secondaries.errors import KeylessRefused

@@ -8,8 +8,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token

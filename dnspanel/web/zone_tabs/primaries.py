@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.models import TransferredZone

@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone

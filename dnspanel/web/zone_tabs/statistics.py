@@ -11,8 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.fleet import zone_queries
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.secondaries.access import members_of_zone

@@ -9,8 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.actors import Actor, can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, can
 from dnspanel.accounts.models import Token, User
 from dnspanel.web.access.describe_grant import limits_of, what_of
 from dnspanel.web.access.rights_form import WhoMayForm

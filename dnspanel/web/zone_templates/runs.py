@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.zone_templates import access, queries
 from dnspanel.transfer.zone_templates import runs as verbs

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template
 from dnspanel.web.frame.layout import PanelRequest, say_done

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas

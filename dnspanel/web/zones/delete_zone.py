@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import DeleteZoneForm
 from dnspanel.web.frame.layout import PanelRequest, say_done

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for

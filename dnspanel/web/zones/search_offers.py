@@ -9,9 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.actors import actor_of, can
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, actor_of, can
 from dnspanel.accounts.models import User
 from dnspanel.database.statement_time import SearchTooGeneral, searching
 from dnspanel.texts import gettext, gettext_lazy

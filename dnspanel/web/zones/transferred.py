@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.set_up_primaries import create_transferred_zone

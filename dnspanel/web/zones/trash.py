@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.texts import gettext

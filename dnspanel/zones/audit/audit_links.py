@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.advisory_locks import Lock, hold_lock

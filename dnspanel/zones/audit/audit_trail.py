@@ -14,9 +14,8 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, 
 from django.db.models.functions import Cast
 
 from dnspanel.accounts.actors.actor_form import actor_form, token_form_of
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.actors.find_people import has_username
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION
 from dnspanel.zones.models import AuditLink, Change, Publication, Revision, Zone

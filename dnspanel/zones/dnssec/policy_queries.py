@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose

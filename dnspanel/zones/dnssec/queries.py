@@ -2,8 +2,7 @@
 
 from collections.abc import Collection
 
-from dnspanel.accounts.actors.actors import Person
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.dnssec import key_material

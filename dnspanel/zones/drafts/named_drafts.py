@@ -15,9 +15,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, actor_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to

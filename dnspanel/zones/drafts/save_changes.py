@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.zones.drafts.draft import Drafter, ZoneChanges, add_operations, person
 from dnspanel.zones.drafts.named_drafts import clean_name, moving, record_act
 from dnspanel.zones.models import Draft

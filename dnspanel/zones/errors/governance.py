@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.rights import RightMissing

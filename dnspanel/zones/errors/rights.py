@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right
 from dnspanel.accounts.errors import NotFound
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.zone import ZoneError

@@ -12,9 +12,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet, Value
 
-from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, token_of, user_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import is_below
+from dnspanel.accounts.actors.actors import Author, Right, SystemRight, is_below, passes_rules, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.texts import gettext

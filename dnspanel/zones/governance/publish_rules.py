@@ -13,8 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import transaction
 from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
 
-from dnspanel.accounts.actors.actors import Author, Person, actor_of, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Person, Right, actor_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, Team, Token
 from dnspanel.database.first_rows import first_or

@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.accounts.models import User
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.log.history import EVERY_REVISION, HistoryFilters, HistoryRow, revisions_below

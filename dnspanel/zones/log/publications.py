@@ -11,9 +11,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
-from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.accounts.actors.find_people import has_username
-from dnspanel.accounts.actors.grants import Right
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.rights.access import zones_within_reach

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, SystemRight, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.database.sql import fetch_all

@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dnspanel.accounts.actors.actors import Actor, Author, actor_of
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Actor, Author, actor_of
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.database.sql import execute, fetch_all
 from dnspanel.suffixes import read_suffixes

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, SystemRight, passes_rules
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

@@ -8,8 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author, SystemRight
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, SystemRight
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

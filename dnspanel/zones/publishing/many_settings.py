@@ -12,9 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, actor_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.database.sql import execute

@@ -13,9 +13,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from dnspanel.accounts.actors.actors import Author, Person, actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, Person, Right, actor_of
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

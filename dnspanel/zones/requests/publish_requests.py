@@ -15,9 +15,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Q
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token, token_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_of, actor_of_token, token_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, shortened

@@ -11,9 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import can, token_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, can, token_of
 from dnspanel.accounts.models import User
 from dnspanel.accounts.people.same_person import humans_of
 from dnspanel.texts import gettext

@@ -11,10 +11,19 @@ from operator import or_
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Author, SystemRight, actor_of, can, passes_rules
+from dnspanel.accounts.actors.actors import (
+    RECORD_RIGHTS,
+    Actor,
+    Author,
+    Grant,
+    Permission,
+    Right,
+    SystemRight,
+    actor_of,
+    can,
+    passes_rules,
+)
 from dnspanel.accounts.actors.actors import Person as Person
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import FollowsMembers as FollowsMembers

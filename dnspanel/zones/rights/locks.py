@@ -9,8 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, token_of, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Token, User
 from dnspanel.texts import gettext

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.accounts.actors.explain_rights import (
     Reason,
     Subject,
@@ -13,8 +13,6 @@ from dnspanel.accounts.actors.explain_rights import (
     rights_over,
     scope_of,
 )
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.people.who_may import people_with_rights, tokens_with_rights
 from dnspanel.zones.models import Zone

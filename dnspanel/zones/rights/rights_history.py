@@ -9,8 +9,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.models import AuditEntry, Membership, User
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone

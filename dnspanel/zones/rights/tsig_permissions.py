@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Actor, Grant, Right
 from dnspanel.zones.models import TsigAct, TsigPermission, Zone
 
 _RIGHTS = {TsigAct.UPDATE: RECORD_RIGHTS | {Right.READ}, TsigAct.TRANSFER: frozenset({Right.READ})}

@@ -5,8 +5,7 @@ from enum import StrEnum
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.database.first_rows import first_or
 from dnspanel.zones.errors import ChangeRunUnknown
 from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, ZoneAct

@@ -14,9 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Author, actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Author, Permission, Right, actor_of
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop

@@ -10,9 +10,7 @@ from functools import partial
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Actor, Permission, actor_of
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.drafts import draft

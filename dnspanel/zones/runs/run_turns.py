@@ -19,8 +19,16 @@ from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Value
 from django.dispatch import Signal
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import (
+    Actor,
+    Author,
+    Permission,
+    Person,
+    actor_of,
+    actor_of_token,
+    token_of,
+    user_of,
+)
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.database.database_away import is_away

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.accounts.models import Team
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, actor_of
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Author, Grant, Right, actor_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext

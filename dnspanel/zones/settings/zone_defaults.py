@@ -7,8 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved

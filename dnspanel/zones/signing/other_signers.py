@@ -6,7 +6,7 @@ of all signers. Resolvers can therefore validate one signer's answers with anoth
 
 from collections.abc import Callable, Mapping
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

@@ -9,9 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import Author, actor_of
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Permission, Right, actor_of
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.database.first_rows import first_or

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

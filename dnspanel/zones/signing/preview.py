@@ -6,8 +6,7 @@ Nothing is written and no key is generated. The real change can have another res
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnspanel.accounts.actors.actors import Person
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right
 from dnspanel.zones.dnssec.queries import signing_of, signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused, RightMissing, ZoneError

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, user_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Author, Right, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.database.field_copies import copy_fields, values_of
 from dnspanel.texts import gettext

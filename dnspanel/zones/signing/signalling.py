@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.signing_state import SigningState

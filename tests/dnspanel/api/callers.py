@@ -12,8 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, PERMISSIONS, Grant, Permission, Right
 from dnspanel.accounts.models import Role, Token, User
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit, own_roles

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token, revoke_token

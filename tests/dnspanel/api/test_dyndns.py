@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import presets, tokens
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -20,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider, Team, User
 from dnspanel.accounts.people import teams
 from dnspanel.accounts.rights import grant_edit

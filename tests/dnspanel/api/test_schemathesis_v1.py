@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.api.v1.docs import document_json
 from tests.dnspanel.api.v1.calls import Caller, caller

@@ -8,7 +8,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.token_terms import TokenTerms

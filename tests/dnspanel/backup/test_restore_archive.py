@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import Invitation, Role, Session, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -13,8 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.catalogs import producer
 from dnspanel.catalogs.errors import CatalogRefused

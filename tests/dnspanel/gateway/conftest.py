@@ -10,7 +10,7 @@ import dns.tsig
 import dns.update
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import tokens, tsig_secrets
 from dnspanel.accounts.tokens.token_terms import TokenTerms

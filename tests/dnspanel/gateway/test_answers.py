@@ -15,7 +15,7 @@ import dns.update
 import pytest
 from django.db import DatabaseError
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.gateway import answers as module

@@ -4,7 +4,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
 from dnspanel.secondaries.models import KeyTransfer

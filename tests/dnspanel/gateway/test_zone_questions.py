@@ -16,7 +16,7 @@ import dns.update
 import pytest
 from django.db.models import F
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, Token, User
 from dnspanel.accounts.tokens import tokens
 from dnspanel.fleet.models import Node

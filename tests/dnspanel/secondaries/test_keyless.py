@@ -9,8 +9,7 @@ import dns.rcode
 import pytest
 
 from dnspanel import wake as waking
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import actor_by_token, create_token

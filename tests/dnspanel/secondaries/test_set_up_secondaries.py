@@ -6,9 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, Right, actor_of_token
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms

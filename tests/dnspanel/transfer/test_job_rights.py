@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, Right, actor_of_token
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token, revoke_token

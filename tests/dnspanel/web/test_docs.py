@@ -13,7 +13,7 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token, revoke_token

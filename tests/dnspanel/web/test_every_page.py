@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, ViewportSize
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.alerts.models import Alert
 from dnspanel.languages import LANGUAGES

@@ -17,9 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Permission, Right, can
 from dnspanel.accounts.models import GrantRow, Membership, ProviderKind, Role, SignInProvider, Team, User
 from dnspanel.accounts.people.people import change_role, deactivate
 from dnspanel.accounts.providers.provider_identity import Rule

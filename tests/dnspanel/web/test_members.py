@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

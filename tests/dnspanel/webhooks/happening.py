@@ -3,8 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Author, Grant, Right
 from dnspanel.accounts.models import GrantRow, User
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push import acks

@@ -5,9 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from dnspanel.accounts.actors.actors import Person, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission, Person, actor_of_token
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, actor_of
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.fleet.models import Node

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission
 from dnspanel.accounts.errors import AboveYou, AccountRefused, TokenQuotaExceeded, TokenRefused
 from dnspanel.accounts.models import AuditEntry, Role, Token, User
 from dnspanel.accounts.people import people

@@ -6,8 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, Right, actor_of_token
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -8,8 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.actors import SystemRight
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, SystemRight
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.place_publish_hooks import MOST, HookTerms, NewHook

@@ -5,8 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.grants import Grant
+from dnspanel.accounts.actors.actors import Actor, Grant, actor_of_token
 from dnspanel.accounts.models import Token, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material

@@ -14,9 +14,7 @@ from rest_framework.request import Request
 
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.problems import bad_choice, bad_number

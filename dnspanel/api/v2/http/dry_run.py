@@ -13,8 +13,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.parameters import flag_in
 from dnspanel.api.v2.http.problems import problem_of

@@ -10,8 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id

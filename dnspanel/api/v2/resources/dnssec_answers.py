@@ -6,9 +6,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.schema.dnssec_answer_serializers import (

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v2.http.etag import fresh_enough
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at

@@ -9,9 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import Problem

@@ -13,9 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission
 from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams

@@ -15,9 +15,7 @@ from rest_framework.request import Request
 
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.dry_run import reasons_in
 from dnspanel.api.v2.http.etag import tag_of

@@ -9,8 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.conditional_write import conditional_write

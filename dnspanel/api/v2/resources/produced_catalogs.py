@@ -9,8 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id

@@ -6,8 +6,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http import accepted
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number

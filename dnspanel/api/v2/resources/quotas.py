@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.quotas.quota_amounts import MOST, Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of

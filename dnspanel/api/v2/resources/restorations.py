@@ -8,8 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of

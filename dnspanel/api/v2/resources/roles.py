@@ -7,9 +7,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.accounts.models import OwnRole
 from dnspanel.accounts.rights import own_roles
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write

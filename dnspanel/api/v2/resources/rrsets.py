@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Right
 from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request

@@ -12,8 +12,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.models import ScimDirectory
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule

@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.rights.own_roles import MOST_ROLES
 from dnspanel.accounts.sign_in import second_factor_rules as verbs

@@ -13,8 +13,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.errors import ProviderRefused
 from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows

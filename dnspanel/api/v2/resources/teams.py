@@ -8,8 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.people import people, teams

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 
 CHOICES = [(permission.name.lower(), permission.value) for permission in Permission]
 _BY_NAME = {permission.name.lower(): permission for permission in Permission}

@@ -6,8 +6,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Actor, Grant, Right
 from dnspanel.api.v2.schema.fields import Choice, Flag, Id, RecordType, Shape, Text, ZoneName
 from dnspanel.zones.rights import access
 

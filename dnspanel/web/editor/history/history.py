@@ -16,8 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, can
 from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext

@@ -13,9 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission, Right, can
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.reads.arrivals import NodeArrival, usual_ms

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.database.statement_time import searching_for
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.editor.history.days import day_of

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.rights.known_people import people_known_to, teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.review.alike_changes import title_of
 from dnspanel.web.editor.review.review import changes_context

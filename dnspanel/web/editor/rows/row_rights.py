@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dnspanel.accounts.actors.actors import Person, actor_of
-from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.actors import Person, Right, actor_of
 from dnspanel.web.frame.rows import DisplayRow
 from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.rights.lock_rules import lock_of, locks_against

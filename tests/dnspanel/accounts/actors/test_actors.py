@@ -2,9 +2,17 @@
 
 import pytest
 
-from dnspanel.accounts.actors.actors import actor_of, actor_of_token, can, token_of, user_of
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import (
+    EVERY_RIGHT,
+    Grant,
+    Permission,
+    Right,
+    actor_of,
+    actor_of_token,
+    can,
+    token_of,
+    user_of,
+)
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from tests.people import NOW, make_person
 

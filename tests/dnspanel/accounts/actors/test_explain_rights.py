@@ -6,8 +6,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.actors import explain_rights
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right, actor_of
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from replication.dns import rdtypes
 from tests.people import NOW, make_person

@@ -1,6 +1,6 @@
 """Tests of grants: the zones and RRsets that they cover, and their storage."""
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 
 ZONE = "example.test."
 

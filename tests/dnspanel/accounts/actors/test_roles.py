@@ -3,8 +3,7 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from dnspanel.accounts.actors.actors import can
-from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors.actors import PERMISSIONS, Permission, can
 from dnspanel.accounts.models import Role, User
 from tests.people import make_person
 

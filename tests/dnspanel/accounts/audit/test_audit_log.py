@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.audit.audit_log import entries_about_person, entries_about_token
 from dnspanel.accounts.models import User

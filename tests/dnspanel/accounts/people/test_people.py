@@ -7,8 +7,7 @@ from threading import Barrier
 import pytest
 from django.db import connection, transaction
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.errors import AboveYou, InvitationExpired, LastAdministrator
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.people import invite, people, teams

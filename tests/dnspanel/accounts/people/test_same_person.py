@@ -2,8 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.errors import AboveYou, AccountRefused
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.people.same_person import accounts_of, humans_of, set_same_person

@@ -2,9 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, Right, actor_of, actor_of_token
 from dnspanel.accounts.errors import GrantRefused, TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.people import teams

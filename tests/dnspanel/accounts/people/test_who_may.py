@@ -3,9 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import actor_of, actor_of_token
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right, actor_of, actor_of_token
 from dnspanel.accounts.actors.explain_rights import Subject
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, OwnRole, Role, Team, Token, User
 from dnspanel.accounts.people.who_may import people_visible_to, people_with_rights, tokens_with_rights
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.roles import is_below
+from dnspanel.accounts.actors.actors import is_below
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.providers.provider_identity import Identity, Rule, highest, identity_of, outcome_of

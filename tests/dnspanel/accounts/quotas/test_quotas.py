@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.errors import TokenQuotaExceeded
 from dnspanel.accounts.models import AuditEntry, Membership, Team, Token, User
 from dnspanel.accounts.people import teams

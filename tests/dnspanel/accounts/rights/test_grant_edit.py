@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.actors import actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission, Right, actor_of, actor_of_token
 from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Team, User
 from dnspanel.accounts.people import people, teams

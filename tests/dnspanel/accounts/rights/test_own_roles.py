@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of
 from dnspanel.accounts.actors.explain_rights import reasons_of
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantRefused, LastAdministrator, RoleRefused, RoleUnknown
 from dnspanel.accounts.models import AuditEntry, OwnRole, Role, User
 from dnspanel.accounts.people import people

@@ -2,9 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, Right
 from dnspanel.accounts.errors import AllRightsNeeded, BadToken, DirectoryRefused, DirectoryUnknown, TokenRefused
 from dnspanel.accounts.models import AuditEntry, Membership, Role, ScimDirectory, Token, TokenKind, User
 from dnspanel.accounts.people import people

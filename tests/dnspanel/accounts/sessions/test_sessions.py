@@ -7,9 +7,7 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of_token
 from dnspanel.accounts.errors import AboveYou, SessionUnknown
 from dnspanel.accounts.models import AuditEntry, Role, Session, User
 from dnspanel.accounts.sessions import sessions

@@ -10,9 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of_token
 from dnspanel.accounts.errors import AboveYou, AccountRefused, LinkDead, OpensMore, PersonUnknown
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.people import people

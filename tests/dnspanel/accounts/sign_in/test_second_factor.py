@@ -11,9 +11,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of_token
 from dnspanel.accounts.errors import (
     AboveYou,
     CodeUsed,

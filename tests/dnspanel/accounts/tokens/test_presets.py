@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Permission, Right
 from dnspanel.accounts.tokens import presets
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from replication.dns import rdtypes

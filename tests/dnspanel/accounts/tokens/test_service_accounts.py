@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.errors import AccountRefused, GrantRefused, NotYours
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.tokens import tokens

@@ -7,9 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts import errors
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission, Right, actor_of
 from dnspanel.accounts.models import AuditEntry, Role, Token, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.tokens import tokens

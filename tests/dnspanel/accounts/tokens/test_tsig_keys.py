@@ -5,9 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import (
+    EVERY_RIGHT,
+    RECORD_RIGHTS,
+    Actor,
+    Grant,
+    Permission,
+    Right,
+    actor_of,
+    actor_of_token,
+)
 from dnspanel.accounts.errors import NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import AuditEntry, Token, User
 from dnspanel.accounts.tokens import tsig_keys

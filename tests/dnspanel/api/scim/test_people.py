@@ -11,7 +11,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import BY_LDAP, AuditEntry, OwnRole, Role, ScimPerson, Token, User
 from dnspanel.accounts.people import people, teams

@@ -8,8 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.primaries.models import TransferredZone

@@ -8,8 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Actor, Grant, Right, actor_of, actor_of_token
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.nodes import node_lifecycle

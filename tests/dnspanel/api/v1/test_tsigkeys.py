@@ -2,8 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Permission, Right
 from dnspanel.accounts.models import AuditEntry, Token, User
 from dnspanel.accounts.tokens.tokens import tsig_secret
 from tests.dnspanel.api.v1.calls import Caller, caller

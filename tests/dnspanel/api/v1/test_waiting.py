@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.secondaries import set_up_secondaries

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signals import published
 from replication.dns import rdtypes

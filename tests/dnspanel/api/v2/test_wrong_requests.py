@@ -17,8 +17,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.zones.models import Zone

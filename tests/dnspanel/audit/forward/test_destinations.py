@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, actor_of_token
 from dnspanel.accounts.errors import AllRightsNeeded
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.secrets.vault import decrypt_secret

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import PERMISSIONS
+from dnspanel.accounts.actors.actors import PERMISSIONS, Grant, Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

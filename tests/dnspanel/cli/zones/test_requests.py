@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.drafts import draft

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import Operation, Publication, RRset, Zone

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.alerts.alert_inputs import read
 from dnspanel.fleet.dnssec.drive import drive_rollovers

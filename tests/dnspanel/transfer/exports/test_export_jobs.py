@@ -13,8 +13,7 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Author, Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.advisory_locks import Lock

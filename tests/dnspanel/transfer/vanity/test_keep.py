@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.models import Node, NodeState

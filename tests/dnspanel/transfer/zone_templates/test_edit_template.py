@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Team, User
 from dnspanel.accounts.people import teams
 from dnspanel.transfer.zone_templates import access, edit_template, use

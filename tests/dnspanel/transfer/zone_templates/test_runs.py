@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.accounts.people import teams
 from dnspanel.transfer.tasks import drive_transfers, run_template

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.transfer.zone_templates import edit_template, runs, server_set_text, use
 from dnspanel.transfer.zone_templates.edit_template import Head, Text

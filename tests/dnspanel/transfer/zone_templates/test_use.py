@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.transfer.zone_templates import edit_template, use
 from dnspanel.transfer.zone_templates.compare_template import Act, Step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.web.access.describe_grant import GrantDescription, describer_for, limits_of, shorten_list, what_of
 from tests.dnspanel.web.conftest import MakeZone

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import Membership, Role, Team, User
 from dnspanel.web.access.grant_form import GrantForm, teams_known_to, zone_ids
 from dnspanel.zones.models import Zone

@@ -1,6 +1,6 @@
 """Pages of service accounts, and the handover of an account's tokens and other objects."""
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import YES, Browser, MakeZone

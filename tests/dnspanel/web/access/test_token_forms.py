@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.web.access.token_forms import OFFERS, AcmeForm, CustomForm, MonitoringForm, closest_zone

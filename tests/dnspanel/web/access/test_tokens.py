@@ -8,8 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Grant, Permission, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import actor_by_secret, create_token, revoke_token

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Actor, Grant, Right, actor_of
 from dnspanel.accounts.models import GrantRow, Role, Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -7,7 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.urls import reverse
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones.drafts import draft

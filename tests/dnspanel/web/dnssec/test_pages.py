@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict, ask_nodes

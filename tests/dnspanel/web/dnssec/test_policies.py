@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.rights.grant_edit import give_grant
 from dnspanel.zones.acting import Acting

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Expiry, Zone

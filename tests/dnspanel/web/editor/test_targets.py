@@ -13,7 +13,7 @@ import dns.rcode
 import dns.rrset
 import pytest
 
-from dnspanel.accounts.actors.roles import Role
+from dnspanel.accounts.actors.actors import Role
 from dnspanel.accounts.models import Membership, Team, User
 from dnspanel.fleet.dnssec import dns_exchange
 from dnspanel.fleet.lookups import targets

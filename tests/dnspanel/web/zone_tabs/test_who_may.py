@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.zone_tabs.zone_map import MOST_OF_TYPE
 from dnspanel.zones.models import Complaint, Zone

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones.acting import Acting

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, actor_of, actor_of_token
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms

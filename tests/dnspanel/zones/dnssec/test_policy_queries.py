@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dnspanel.accounts.actors.actors import actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, actor_of, actor_of_token
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.people import teams
 from dnspanel.accounts.rights.grant_edit import give_grant

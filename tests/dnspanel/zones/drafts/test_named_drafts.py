@@ -7,8 +7,7 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, actor_of_token
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas

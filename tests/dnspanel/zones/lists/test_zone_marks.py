@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.lists import zone_marks
 from dnspanel.zones.lists.zone_marks import is_pinned, marked_zones, note_visit, pin, unpin

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import publications

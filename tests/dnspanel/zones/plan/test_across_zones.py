@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.roles import Role
+from dnspanel.accounts.actors.actors import Role
 from dnspanel.accounts.models import Membership, Team, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

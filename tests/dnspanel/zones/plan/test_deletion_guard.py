@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Author, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Author, Grant, Right, actor_of_token
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms

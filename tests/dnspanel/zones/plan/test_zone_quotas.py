@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas

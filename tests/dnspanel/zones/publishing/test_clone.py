@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

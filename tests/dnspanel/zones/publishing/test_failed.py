@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.api.waiting import is_everywhere
 from dnspanel.zones.acting import Acting

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.people import teams
 from dnspanel.zones.acting import Acting

@@ -3,8 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, actor_of_token
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

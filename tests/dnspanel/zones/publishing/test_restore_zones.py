@@ -10,8 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, actor_of_token
 from dnspanel.accounts.models import Membership, Role, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas

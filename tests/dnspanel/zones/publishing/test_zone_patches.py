@@ -7,8 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown

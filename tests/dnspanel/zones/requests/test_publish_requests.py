@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.actors.actors import (
+    EVERY_RIGHT,
+    PERMISSIONS,
+    Actor,
+    Grant,
+    Permission,
+    SystemRight,
+    actor_of_token,
+)
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.tokens.service_accounts import create_service_account

@@ -7,8 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.actors import actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right, actor_of_token
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft

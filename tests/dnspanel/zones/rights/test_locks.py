@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Actor, Grant, SystemRight, actor_of_token
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token, revoke_token

@@ -3,8 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Actor, Grant, Right, actor_of, actor_of_token
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right, actor_of
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit, own_roles

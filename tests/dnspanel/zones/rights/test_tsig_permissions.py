@@ -9,8 +9,7 @@ import dns.update
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, actor_of
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens import tokens, tsig_keys
 from dnspanel.accounts.tokens.token_terms import TokenTerms

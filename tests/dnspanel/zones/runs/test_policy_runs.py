@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from django.dispatch import Signal
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
 from dnspanel.accounts.people import teams
 from dnspanel.zones.acting import Acting

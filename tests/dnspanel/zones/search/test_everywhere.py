@@ -4,8 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors.actors import Person, actor_of_token
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Person, Right, actor_of_token
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.complaints import complaints_upkeep

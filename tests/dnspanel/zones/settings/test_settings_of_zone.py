@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.zones.errors import RightMissing, SettingsRefused, Unknown
 from dnspanel.zones.lists import queries

@@ -4,8 +4,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Author, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.accounts.people import teams
 from dnspanel.zones.dnssec import policy_queries

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dnspanel.accounts.actors.actors import Author
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Author, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries

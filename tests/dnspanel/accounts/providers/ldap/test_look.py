@@ -13,7 +13,7 @@ from django.contrib.messages.storage.fallback import FallbackStorage
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Membership, ProviderLink, Role, SignInProvider, Team, Token, User
 from dnspanel.accounts.people.people import deactivate
 from dnspanel.accounts.providers.ldap.backend import identity_by_password

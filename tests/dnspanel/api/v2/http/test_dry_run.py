@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace

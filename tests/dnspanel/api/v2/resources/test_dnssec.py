@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.schema.fields import stamp

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel, Publication, Rollover, Zone

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.models import Expiry, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller
 from tests.dnspanel.zones.conftest import MakeZone

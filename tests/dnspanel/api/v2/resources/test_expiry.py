@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.models import Publication, RRset, Zone
 from dnspanel.zones.publishing.expiry import remove_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller

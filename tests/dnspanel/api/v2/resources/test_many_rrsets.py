@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.lists import selection
 from dnspanel.zones.models import Publication, RRset, Zone
 from dnspanel.zones.publishing import pieces

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import deletion_guard

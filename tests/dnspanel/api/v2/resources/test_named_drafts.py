@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.models import Operation, Zone

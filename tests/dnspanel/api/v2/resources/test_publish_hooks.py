@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Permission, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Zone
 from dnspanel.zones.requests.publish_requests import publish_due

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Revision, Zone

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant, Right
 from dnspanel.zones.models import Operation, Publication, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace
 

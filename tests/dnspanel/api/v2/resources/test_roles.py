@@ -1,6 +1,6 @@
 """Tests of custom roles and service accounts in the API, and of tokens that are handed over to service accounts."""
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import OwnRole, Token, User
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.token_terms import TokenTerms

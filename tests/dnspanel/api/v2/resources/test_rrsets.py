@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.lists import find_rrsets
 from dnspanel.zones.models import Publication, Zone
 from replication.dns import rdata, rdata_forms, rdtypes

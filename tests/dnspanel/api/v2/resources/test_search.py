@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import zones_by_name

@@ -1,6 +1,6 @@
 """Tests of second-factor rules in the API: set together, and only by a token with all rights of its owner."""
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import AuditEntry, OwnRole, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

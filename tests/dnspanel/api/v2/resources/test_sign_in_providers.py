@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import AuditEntry, SignInProvider, Team, User
 from dnspanel.accounts.providers.oidc.oidc_providers import secret_of
 from dnspanel.accounts.tokens.token_terms import TokenTerms

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats

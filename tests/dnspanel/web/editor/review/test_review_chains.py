@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.editor.review.review_chains import MOST_CHAINS
 from dnspanel.zones.acting import Acting
