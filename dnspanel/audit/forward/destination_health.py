@@ -7,6 +7,7 @@ from datetime import datetime
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.audit.forward.deliver_acts import last_number
 from dnspanel.audit.forward.models import Destination
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.audit.audit_chain import ENTRY
 from dnspanel.zones.models import AuditLink, Publication
 
@@ -34,14 +35,11 @@ def destinations_health() -> tuple[DestinationHealth, ...]:
     last = last_number() if rows else 0
     oldest = _done_at({row.sent_to + 1 for row in rows if row.sent_to < last})
     return tuple(
-        DestinationHealth(
-            pk=row.pk,
-            name=row.name,
+        copy_fields(
+            DestinationHealth,
+            row,
             behind=max(0, last - row.sent_to),
             oldest_at=oldest.get(row.sent_to + 1),
-            sent_at=row.sent_at,
-            failing_since=row.failing_since,
-            rejected_at=row.rejected_at,
             begun_at=row.changed_at or row.created_at,
         )
         for row in rows

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from dnspanel.accounts.actors.actors import Author, Right
 from dnspanel.accounts.audit import audit
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.database.sql import execute
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
@@ -104,16 +105,14 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
     public = _public_keys(states.values())
     others = queries.other_keys_of_zones([check.zone for check in mine])
     return [
-        Claim(
-            zone_id=check.zone_id,
+        copy_fields(
+            Claim,
+            check,
             due_at=lease,
             signed=_signed_by(
                 check.zone.name, states.get(check.zone_id, SigningState()), public, others.get(check.zone_id, ())
             ),
             here=parent_here(check.zone.name),
-            state=check.state,
-            since=check.since,
-            silent_since=check.silent_since,
         )
         for check in mine
     ]

@@ -8,6 +8,7 @@ from dnspanel.accounts.actors.actors import Grant, Permission, Right, actor_of, 
 from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.rights import grant_edit
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.all_or_some import ALL, SOME, AllOrSome, AllOrSomeForm
@@ -99,14 +100,12 @@ class GrantForm(AllOrSomeForm):
         cleaned = self.cleaned_data
         if self.errors:
             return cleaned
-        grant = Grant(
+        grant = copy_fields(
+            Grant,
+            cleaned,
             rights=frozenset(map(Right, cleaned["rights"])),
             everywhere=cleaned["where"] == ALL,
-            zones=cleaned["zones"],
-            tags=cleaned["tags"],
             teams=frozenset(cleaned.get("teams", ())),
-            names=cleaned["names"],
-            types=cleaned["types"],
         )
         with self.catching(GrantRefused):
             grant_edit.refuse_bad_grant(grant)

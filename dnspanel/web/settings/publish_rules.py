@@ -19,6 +19,7 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
@@ -192,13 +193,11 @@ class ApprovalRuleForm(ScopeForm):
     @property
     def terms(self) -> publish_rules.ApprovalTerms:
         given = self.cleaned_data
-        return publish_rules.ApprovalTerms(
-            needed=given["needed"],
-            types=given["types"],
-            min_changes=given["min_changes"],
+        return copy_fields(
+            publish_rules.ApprovalTerms,
+            given,
             team=given["approver_team"],
             role=given["approver_role"],
-            tokens=given["tokens"],
             ticket=given["ticket"].strip(),
             ticket_link=given["ticket_link"].strip(),
         )

@@ -5,7 +5,7 @@ don't get this right automatically.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -108,13 +108,7 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
     refuse_times(times, now)
     with transaction.atomic():
         begin(Freeze, scope, author)
-        freeze = Freeze.objects.create(
-            **columns_of_rule(scope, reason, author, now),
-            starts_at=times.starts_at,
-            ends_at=times.ends_at,
-            repeats=times.repeats,
-            time_zone=times.time_zone,
-        )
+        freeze = Freeze.objects.create(**columns_of_rule(scope, reason, author, now), **asdict(times))
         record("freeze.place", freeze, author, now, starts_at=f"{times.starts_at:%Y-%m-%dT%H:%M:%S%z}")
     return freeze
 

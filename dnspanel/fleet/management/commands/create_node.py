@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from dnspanel.database.field_copies import copy_fields
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes import node_lifecycle
@@ -35,14 +36,7 @@ class Command(BaseCommand):
                     node = node_lifecycle.revoke(node=node, now=now, by=None)
             else:
                 node = node_lifecycle.create_node(
-                    node_lifecycle.NodeDescription(
-                        name=options["name"],
-                        dns_address=options["dns_address"],
-                        dns_port=options["dns_port"],
-                        agent_host=options["agent_host"],
-                        agent_port=options["agent_port"],
-                        schema=options["schema"],
-                    ),
+                    copy_fields(node_lifecycle.NodeDescription, options),
                     is_ring0=options["ring0"],
                     is_front=options["front"],
                     now=now,
