@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class CatalogsConfig(AppConfig):
-    """The configuration of the app `catalogs`."""
-
     name = "dnspanel.catalogs"
     label = "catalogs"
 

@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class WebhooksConfig(AppConfig):
-    """The configuration of the Django app `dnspanel.webhooks`."""
-
     name = "dnspanel.webhooks"
     label = "webhooks"
 

@@ -22,8 +22,6 @@ _SCHEMAS: Sequence[Mapping[str, Any]] = json.loads(Path(__file__).with_name("sch
 
 
 class ServiceProviderConfig(ScimView):
-    """The SCIM features that this server supports."""
-
     def get(self, request: Request) -> HttpResponse:
         """Return the supported SCIM features."""
         config = {
@@ -48,32 +46,24 @@ class ServiceProviderConfig(ScimView):
 
 
 class ResourceTypes(ScimView):
-    """The resource types of this server: users and groups."""
-
     def get(self, request: Request) -> HttpResponse:
         """List the resource types."""
         return _list(request, list(_resource_types().values()))
 
 
 class OneResourceType(ScimView):
-    """One resource type, `User` or `Group`."""
-
     def get(self, request: Request, name: str) -> HttpResponse:
         """Return one resource type."""
         return _one(_resource_types(), name)
 
 
 class Schemas(ScimView):
-    """The schemas of users and groups."""
-
     def get(self, request: Request) -> HttpResponse:
         """List the schemas."""
         return _list(request, list(_schemas().values()))
 
 
 class OneSchema(ScimView):
-    """One schema, identified by its URN."""
-
     def get(self, request: Request, urn: str) -> HttpResponse:
         """Return one schema."""
         return _one(_schemas(), urn)

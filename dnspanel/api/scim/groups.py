@@ -34,8 +34,6 @@ _SEARCHED: dict[str, Callable[[str], Q]] = {
 
 
 class Groups(ScimView):
-    """The directory's groups."""
-
     def get(self, request: Request) -> HttpResponse:
         """List the directory's groups."""
         rows = verbs.groups_of(directory_in(request))
@@ -58,8 +56,6 @@ class GroupsSearch(ScimView):
 
 
 class OneGroup(ScimView):
-    """One of the directory's groups."""
-
     def get(self, request: Request, key: str) -> HttpResponse:
         """Return a group with its members."""
         return answer_resource(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))

@@ -38,8 +38,6 @@ _SEARCHED: dict[str, Callable[[str], Q]] = {
 
 
 class People(ScimView):
-    """The users that are visible to the directory."""
-
     def get(self, request: Request) -> HttpResponse:
         """List the users that are visible to the directory."""
         rows = verbs.people_of(directory_in(request))
@@ -62,8 +60,6 @@ class PeopleSearch(ScimView):
 
 
 class OnePerson(ScimView):
-    """One of the directory's users."""
-
     def get(self, request: Request, key: str) -> HttpResponse:
         """Return a user."""
         return answer_resource(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))

@@ -87,8 +87,6 @@ class Cryptokeys(view.PowerdnsView):
 
 
 class Cryptokey(view.PowerdnsView):
-    """One of a zone's DNSSEC keys."""
-
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Return the key, with its private key if the actor is allowed to export keys. Exports are audited."""
         zone = view.zone_by_id(request, zone_id)

@@ -54,8 +54,6 @@ class AxfrRetrieve(PowerdnsView):
 
 
 class Export(PowerdnsView):
-    """The zone, exported as text."""
-
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Return one served record per line: name, TTL, class, type and content, separated by tabs.
 

@@ -33,8 +33,6 @@ NO_TYPE = 0  # matches no RRset
 
 
 class Zones(view.PowerdnsView):
-    """All zones that are visible to the token."""
-
     def get(self, request: Request, server_id: str) -> HttpResponse:
         """List the zones, or only the zone given by the parameter `zone`."""
         name = view.canonical(request.GET["zone"]) if "zone" in request.GET else None
@@ -96,8 +94,6 @@ def _create(request: Request, new: NewZone) -> Publication:
 
 
 class OneZone(view.PowerdnsView):
-    """A single zone of API v1."""
-
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Return the zone and its RRsets: none for `rrsets=false`, some for `rrset_name` and `rrset_type`."""
         with_rrsets, (name, type_) = view.flag_in(request, "rrsets", default=True), _requested_rrset(request)
