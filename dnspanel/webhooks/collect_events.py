@@ -12,7 +12,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actor_form import actor_form, person_form
+from dnspanel.accounts.actors.actors import actor_form, person_form
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.fleet.node_health import WELL, Word

@@ -19,8 +19,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Permission, Right
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_form
 from dnspanel.texts import gettext
 from dnspanel.webhooks.access import NEEDED
 from dnspanel.webhooks.models import Event, EventKind, Webhook

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from dnspanel.accounts.actors.actor_form import actor_form, token_form_of
-from dnspanel.accounts.actors.actors import Actor, Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, actor_form, token_form_of
 from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from dnspanel.accounts.actors.actor_form import actor_form_of
-from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.actors import Author, actor_form_of
 from dnspanel.zones.governance.parts import Part
 from dnspanel.zones.models import PublishHook, RevisionKind, Zone
 from dnspanel.zones.values import soa

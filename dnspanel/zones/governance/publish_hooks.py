@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actor_form import actor_form_of
-from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.actors import Author, actor_form_of
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from django.db.models import Exists, OuterRef, Q
 
-from dnspanel.accounts.actors.actor_form import token_form_of
+from dnspanel.accounts.actors.actors import token_form_of
 from dnspanel.accounts.actors.find_people import has_username
 from dnspanel.accounts.models import Token
 from dnspanel.database.field_copies import copy_fields, values_of

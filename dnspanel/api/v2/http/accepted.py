@@ -13,8 +13,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Permission, Right
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_form
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.problems import bad_choice, bad_number

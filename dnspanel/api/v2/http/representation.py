@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, actor_form
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import HistoryRow

@@ -9,8 +9,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Right
+from dnspanel.accounts.actors.actors import Actor, Right, actor_form
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of

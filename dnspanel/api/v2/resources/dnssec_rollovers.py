@@ -7,8 +7,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor, Permission, Right
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, person_form
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at

@@ -8,8 +8,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, actor_form
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer

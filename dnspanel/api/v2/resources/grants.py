@@ -12,8 +12,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor, Grant, Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, person_form
 from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams

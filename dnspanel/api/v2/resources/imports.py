@@ -14,8 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Permission, Right
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_form
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.dry_run import reasons_in
 from dnspanel.api.v2.http.etag import tag_of

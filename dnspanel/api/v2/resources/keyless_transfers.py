@@ -7,8 +7,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Right
+from dnspanel.accounts.actors.actors import Right, person_form
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation

@@ -13,8 +13,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor, Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, person_form
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json

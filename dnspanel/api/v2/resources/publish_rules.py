@@ -11,8 +11,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.actors import Actor, person_form
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.tokens.tokens import tokens_visible_to

@@ -10,8 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor, Permission
+from dnspanel.accounts.actors.actors import Actor, Permission, person_form
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_outcome
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write

@@ -12,8 +12,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form
-from dnspanel.accounts.actors.actors import Actor, Grant, Permission
+from dnspanel.accounts.actors.actors import Actor, Grant, Permission, person_form
 from dnspanel.accounts.errors import TokenDead, TokenUnknown
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.people.people import person_by_id

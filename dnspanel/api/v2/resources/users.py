@@ -15,8 +15,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import explain_rights
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Permission, Right
+from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_form
 from dnspanel.accounts.errors import AccountRefused, PersonUnknown
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.people import invite, people

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import person_form, token_form
+from dnspanel.accounts.actors.actors import person_form, token_form
 from dnspanel.accounts.actors.explain_rights import Subject
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter

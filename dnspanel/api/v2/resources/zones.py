@@ -11,8 +11,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors.actor_form import actor_form
-from dnspanel.accounts.actors.actors import Actor, Right
+from dnspanel.accounts.actors.actors import Actor, Right, actor_form
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from dnspanel.accounts.actors.actor_form import KINDS
+from dnspanel.accounts.actors.actors import KINDS
 
 
 class TokenNameSerializer(serializers.Serializer):

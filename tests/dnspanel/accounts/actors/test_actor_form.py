@@ -1,7 +1,6 @@
 """Tests of the form in which the APIs name an actor."""
 
-from dnspanel.accounts.actors.actor_form import actor_form, actor_form_of, person_form
-from dnspanel.accounts.actors.actors import Grant, Right, actor_of_token
+from dnspanel.accounts.actors.actors import Grant, Right, actor_form, actor_form_of, actor_of_token, person_form
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import actor_form
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from tests.dnspanel.api.described import described
 
