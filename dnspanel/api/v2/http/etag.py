@@ -9,14 +9,18 @@ can then show this version (`base`), the current one (`theirs`) and the sent one
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 from django.http import HttpResponse
 from rest_framework.request import Request
 
+from dnspanel.advisory_locks import Lock, hold_lock
+from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.api.v2.http.representation import optional_rrset_json
 from dnspanel.zones.models import Change, Zone
@@ -171,3 +175,27 @@ def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
         fault = RequestFault("invalid", 'Send the ETag unchanged, with its quotation marks, or "*".', header=header)
         raise Problem("bad-header", f"The value of {header} is invalid.", [fault])
     return False, tuple(_TAG.findall(text))
+
+
+@contextmanager
+def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
+    """Lock the resource against other writes through API v2. Raise Problem (412) unless the request's condition holds.
+
+    The problem contains the current resource and the sent body. `base` is null, because the version behind a digest
+    isn't stored.
+    """
+    condition = condition_in(request)
+    with hold_lock(Lock.RESOURCE, crc32(resource.encode()), wait=True):
+        if condition.wants_match or condition.none_match_any or condition.none_match:
+            theirs = as_it_is()
+            tag = tag_of(theirs)
+            if not condition.holds(tag):
+                details = {"base": None, "theirs": theirs, "mine": request.data if request.data else None}
+                detail = "The resource has changed since it was read."
+                raise Problem("precondition-failed", detail, headers={"ETag": tag}, extensions=details)
+        yield
+
+
+def answer_with_tag(value: Any, status: int = 200, **headers: str) -> HttpResponse:
+    """Return a response with the tag for later conditional writes. Keyword arguments are headers such as `Location`."""
+    return answer(value, status, headers={"ETag": tag_of(value), **headers})

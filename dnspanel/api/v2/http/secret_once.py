@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.conditional_write import answer_with_tag
+from dnspanel.api.v2.http.etag import answer_with_tag
 from dnspanel.api.v2.http.view import V2View
 
 

@@ -12,8 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Permission, Right
 from dnspanel.accounts.models import Team
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content

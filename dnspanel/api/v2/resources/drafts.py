@@ -15,9 +15,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
-from dnspanel.api.v2.http.etag import fresh_enough, tag_of
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import operation_json, time_json

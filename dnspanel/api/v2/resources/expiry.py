@@ -9,8 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import actor_form
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.etag import fresh_enough, tag_of
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, fresh_enough, tag_of
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer

@@ -12,8 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Permission
-from dnspanel.api.v2.http.conditional_write import conditional_write
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation, no_content

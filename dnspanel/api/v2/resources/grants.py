@@ -17,7 +17,7 @@ from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.models import GrantRow
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.etag import conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation
 from dnspanel.api.v2.resources.imports import job_of, stable

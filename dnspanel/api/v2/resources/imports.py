@@ -15,9 +15,8 @@ from rest_framework.request import Request
 
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Actor, Permission, Right, actor_form
-from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.dry_run import reasons_in
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import MOST_ZONES, Problem, bad_value, needs_confirmation
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content

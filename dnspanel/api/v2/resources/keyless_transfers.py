@@ -8,8 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Right, person_form
-from dnspanel.api.v2.http.conditional_write import conditional_write
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import requests_per_minute
-from dnspanel.api.v2.http.conditional_write import answer_with_tag
+from dnspanel.api.v2.http.etag import answer_with_tag
 from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names
 from dnspanel.api.v2.schema.row_json import row_json

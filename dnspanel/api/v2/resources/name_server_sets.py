@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Permission
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.resources.templates import team_of_body

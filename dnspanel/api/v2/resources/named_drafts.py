@@ -15,8 +15,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Permission, person_form
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.drafts import publish_seen

@@ -10,8 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Permission
-from dnspanel.api.v2.http.conditional_write import conditional_write
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value

@@ -12,8 +12,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.http.accepted import answer_publication, moved_by
-from dnspanel.api.v2.http.conditional_write import conditional_write
-from dnspanel.api.v2.http.etag import tag_of
+from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json

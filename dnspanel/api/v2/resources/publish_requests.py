@@ -15,8 +15,8 @@ from rest_framework.request import Request
 
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Actor, Permission, actor_form, person_form
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json

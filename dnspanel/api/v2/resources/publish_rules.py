@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actors import Actor, person_form
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.rights.known_people import teams_known_to
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content

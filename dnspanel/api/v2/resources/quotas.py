@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.quotas.quota_amounts import MOST, Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Holder, holder_of
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import unknown_member
 from dnspanel.api.v2.http.view import V2View, api_operation
 from dnspanel.api.v2.resources.teams import team_for

@@ -17,7 +17,7 @@ from dnspanel.accounts.models import ScimDirectory
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule
 from dnspanel.accounts.scim import directories as verbs
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content

@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.actors import Permission
 from dnspanel.accounts.models import OwnRole, Role, Team
 from dnspanel.accounts.rights.own_roles import MOST_ROLES
 from dnspanel.accounts.sign_in import second_factor_rules as verbs
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View, api_operation

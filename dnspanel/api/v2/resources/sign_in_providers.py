@@ -19,7 +19,7 @@ from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.kinds import KINDS, settings_of
 from dnspanel.accounts.providers.provider_identity import Rule
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import RequestFault, invalid
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content

@@ -12,7 +12,7 @@ from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
 from dnspanel.accounts.people import people, teams
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp

@@ -13,8 +13,8 @@ from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Actor, Permission, person_form
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import answer_outcome
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.http.representation import change_json

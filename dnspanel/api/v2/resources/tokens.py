@@ -20,7 +20,7 @@ from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
 from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content

@@ -16,7 +16,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content

@@ -22,7 +22,7 @@ from dnspanel.accounts.people import invite, people
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once

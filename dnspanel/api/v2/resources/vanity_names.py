@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Permission, person_form
-from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import code_of
