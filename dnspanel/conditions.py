@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from django.db import models
 
-from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, joined, ngettext
+from dnspanel.texts import duration_text, gettext, joined, ngettext
 from dnspanel.texts import gettext_lazy as _
 
 Inputs = TypeVar("Inputs")

@@ -9,6 +9,7 @@ logs, the audit log and tasks of workers.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import cast
 
 from django.apps import apps
@@ -58,3 +59,15 @@ def _from_catalogs(english: str, plural: str, number: int) -> str:
 
 
 message_texts.translate_by(_of_this_moment)
+
+
+def duration_text(duration: timedelta) -> str:
+    """Format a duration for messages: 40 s, 3 min, 2 h, 5 days."""
+    seconds = int(duration.total_seconds())
+    if seconds < 120:
+        return gettext("{count} s").format(count=seconds)
+    if seconds < 7200:
+        return gettext("{count} min").format(count=seconds // 60)
+    if seconds < 172_800:
+        return gettext("{count} h").format(count=seconds // 3600)
+    return gettext("{count} days").format(count=seconds // 86_400)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.durations import duration_text
 from dnspanel.fleet.processes.process_roles import (
     ANSWER_WITHIN,
     BEAT,
@@ -21,7 +20,7 @@ from dnspanel.fleet.processes.process_roles import (
     UPDATE,
 )
 from dnspanel.fleet.processes.state import STABLE_AFTER, PeriodicNow, ProcessesNow, ProcessNow
-from dnspanel.texts import gettext, gettext_noop, joined, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, joined, ngettext
 
 # A stopped process may be restarting, and a new panel may not have started all of its processes yet.
 STOPPED_FOR = timedelta(seconds=60)

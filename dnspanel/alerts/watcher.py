@@ -19,8 +19,7 @@ from dnspanel.alerts import deliver_alerts, watch
 from dnspanel.alerts.models import Route
 from dnspanel.conditions import Condition, Severity
 from dnspanel.database.database_away import reason_of
-from dnspanel.durations import duration_text
-from dnspanel.texts import gettext
+from dnspanel.texts import duration_text, gettext
 
 # Longer than a restart of PostgreSQL takes.
 AWAY_FOR = timedelta(seconds=15)

@@ -8,9 +8,8 @@ from django.db.models import Max
 
 from dnspanel.backup.models import Backup
 from dnspanel.conditions import Condition, Reading, Severity, Subject
-from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import duration_text, gettext, gettext_noop
 
 BACKUP_AGE = timedelta(hours=26)
 

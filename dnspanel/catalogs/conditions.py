@@ -6,8 +6,7 @@ from datetime import datetime
 
 from dnspanel.catalogs.queries import CatalogTrouble, troubled_catalogs
 from dnspanel.conditions import Condition, Reading, Severity, Subject
-from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, ngettext
 
 KINDS = {"panel.catalogs": gettext_noop("Followed catalogs have problems")}
 

@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from dnspanel.durations import duration_text
 from dnspanel.fleet.models import NodeState
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import duration_text, gettext, gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)

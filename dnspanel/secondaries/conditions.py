@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dnspanel.conditions import Condition, Reading, Severity, Subject
-from dnspanel.durations import duration_text
 from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary, differing_secondaries, late_secondaries
-from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, ngettext
 
 KINDS = {
     "secondary.late": gettext_noop("Secondary is behind"),

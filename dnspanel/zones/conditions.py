@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severity, Subject
-from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import duration_text, gettext, gettext_noop
 from dnspanel.zones.governance.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from dnspanel.zones.signing.presigned import ENDS_SOON

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.durations import duration_text
+from dnspanel.texts import duration_text
 
 
 @pytest.mark.parametrize(

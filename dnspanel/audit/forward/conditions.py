@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 from dnspanel.audit.forward.destination_health import DestinationHealth, destinations_health
 from dnspanel.conditions import Condition, Reading, Severity, Subject
-from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
 # A destination that is catching up counts as behind only if it has accepted nothing for this time.

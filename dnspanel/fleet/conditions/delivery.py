@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.condition_inputs import DeliveryInputs, FleetInputs
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.rollout.waiting_publications import (
@@ -15,7 +14,7 @@ from dnspanel.fleet.rollout.waiting_publications import (
     Waiting,
     describe,
 )
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import duration_text, gettext, gettext_noop
 
 LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
 COLLECTOR_SILENT = timedelta(seconds=20)

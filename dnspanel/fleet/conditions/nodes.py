@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.condition_inputs import NodeInputs, Setup
 from dnspanel.fleet.node_health import Word
-from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, ngettext
 from replication.wire.front_messages import front_report_in
 
 # A code is valid for a quarter of an hour. A node created longer ago should have been reached by now.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from dnspanel.durations import duration_text
 from dnspanel.fleet.models import Node
-from dnspanel.texts import gettext, gettext_noop, joined, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, joined, ngettext
 from replication import __version__
 from replication.errors import BadBytes
 from replication.version import is_older

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.durations import duration_text
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.rollout.stages import Clearance, Ring0, Stage
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import duration_text, gettext, gettext_noop
 
 # A publication is at all nodes within a second. A delay of a minute is worth a message, because something is broken.
 # After five minutes, people are waiting for changes.

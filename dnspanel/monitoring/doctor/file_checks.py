@@ -11,10 +11,9 @@ from cryptography import x509
 from django.conf import settings
 from django.utils import timezone
 
-from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.nodes import CERTIFICATE_NOW, CERTIFICATE_SOON
 from dnspanel.monitoring.doctor.findings import Finding, finding
-from dnspanel.texts import gettext
+from dnspanel.texts import duration_text, gettext
 
 # The files with secrets of an installation from the package, and of one by hand (docs/operate/install.md).
 ENVIRONMENT_FILES = (Path("/etc/dnspanel/panel.env"), Path("/etc/dnspanel.env"))

@@ -15,7 +15,6 @@ from django.utils import timezone
 from dnspanel import __version__
 from dnspanel.checks import is_loopback
 from dnspanel.database.sql import fetch_all, fetch_one
-from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.nodes import size_text
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.heartbeats import DRILL
@@ -25,7 +24,7 @@ from dnspanel.monitoring.doctor.check_inputs import CheckInputs
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.monitoring.health import migrations_of_code
 from dnspanel.processes.redis_health import quick_connection
-from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.texts import duration_text, gettext, gettext_noop, ngettext
 
 OLDEST_POSTGRESQL, OLDEST_REDIS = 15, 7
 CLOCK_OFF, DRILL_AGE = timedelta(seconds=2), timedelta(days=90)
