@@ -338,6 +338,9 @@ def actor_form(
 ) -> dict[str, Any]:
     """Return the JSON form of an actor: a user, a user's token, the panel, or an anonymous visitor.
 
+    The API, webhooks and publish hooks share this form:
+    {"kind": "token", "user": "alice", "token": {"id": 7, "prefix": "dnsp_x1y2", "purpose": "platform"}}
+
     If `username` and `token` are empty, the actor is an anonymous visitor if `is_anonymous` is set, or else the panel.
     `token` can also be a dict that `token_form` returned.
     """

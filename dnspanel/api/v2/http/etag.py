@@ -1,9 +1,13 @@
-"""Create entity tags, and check the conditions that clients send (If-Match, If-None-Match).
+"""Create entity tags, and check the conditions that clients send (If-Match, If-None-Match), under a lock for writes.
 
 A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
 the time of the read and a digest of the RRset. For an RRset, `If-Match` compares only the digest, so other changes to
 the zone don't matter. If the digest differs, the revision identifies the version that the client read. The 412 response
 can then show this version (`base`), the current one (`theirs`) and the sent one (`mine`).
+
+Resources without revisions, such as users, teams, tokens and hooks, are small and rarely written. A resource's tag is
+therefore a digest of the response, and writers of the same resource wait for each other. The lock belongs to the
+database session instead of a transaction, because some functions must open the outermost transaction themselves.
 """
 
 import hashlib
