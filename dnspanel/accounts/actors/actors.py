@@ -330,7 +330,7 @@ def _by_grant(user: User) -> Iterable[Grant]:
     yield from (Grant.from_json(row.grant) for row in rows.distinct())
 
 
-KINDS = ("user", "token", "system", "anonymous")
+ACTOR_KINDS = ("user", "token", "system", "anonymous")
 
 
 def actor_form(

@@ -68,14 +68,13 @@ class V2View(APIView):
 
     A write with an `Idempotency-Key` publishes only once: its response, unless it is a server error, is stored for a
     day and returned to every retry. A dry run doesn't use up the key. A write needs If-Match or If-None-Match if its
-    token requires conditions, except for views without a state to compare (`unconditional`). These views reject
-    If-Match.
+    token requires conditions, except for `unconditional` views, which reject If-Match.
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
     renderer_classes: Any = (JSONOnly, ProblemOnly)
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
-    unconditional = False  # True: writes create resources or do not depend on a state
+    conditional: bool | None = None  # None: conditional unless POST is the only write
 
     _claim: idempotency.Claim | None = None
 
@@ -83,6 +82,12 @@ class V2View(APIView):
     def actor(self) -> Actor:
         """The request's actor."""
         return actor_in(self.request)
+
+    @property
+    def unconditional(self) -> bool:
+        """True if writes create resources or do not depend on a state, so there is no state to compare."""
+        writes = {method for method in WRITES if hasattr(self, method.lower())}
+        return writes == {"POST"} if self.conditional is None else not self.conditional
 
     def get_parsers(self) -> list[BaseParser]:
         """Return the parsers. RFC 7386's media type is only accepted for PATCH."""
@@ -154,7 +159,7 @@ class V2View(APIView):
 class NothingHere(V2View):
     """The view for all other URLs below the API's root. It raises a `not-found` problem."""
 
-    unconditional = True
+    conditional = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -133,8 +133,6 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    unconditional = True
-
     @api_operation("listCatalogs", page_of(CatalogSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List consumed catalogs.
@@ -227,8 +225,7 @@ class CatalogRules(V2View):
 
 
 class CatalogConfirmation(V2View):
-    unconditional = True  # the body has the revision
-
+    # Unconditional: the body has the revision.
     @api_operation("confirmCatalogRemovals", {202: CatalogSerializer}, request=ConfirmationSerializer)
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.

@@ -101,8 +101,6 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    unconditional = True
-
     @api_operation("listChangeRuns", page_of(ChangeRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs that change zones.

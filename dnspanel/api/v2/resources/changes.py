@@ -57,6 +57,8 @@ class ZoneRequest:
 
 
 class ZoneChanges(V2View):
+    conditional = True
+
     @api_operation("changeRRsets", _ANSWERS, request=ChangesSerializer, parameters=CHANGING)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
@@ -89,8 +91,7 @@ class ZoneChanges(V2View):
 
 
 class Bulk(V2View):
-    unconditional = True  # each zone can have `at_revision` instead
-
+    # Unconditional: each zone can have `at_revision` instead.
     @api_operation(
         "changeRRsetsInZones", {**_ANSWERS, 201: RequestSerializer}, request=BulkSerializer, parameters=WRITING
     )

@@ -105,8 +105,7 @@ class ZoneDnssec(V2View):
 
 
 class BulkDnssec(V2View):
-    unconditional = True  # the result doesn't depend on the previous state
-
+    # Unconditional: the result doesn't depend on the previous state.
     @api_operation(
         "changeDnssecOfZones",
         {

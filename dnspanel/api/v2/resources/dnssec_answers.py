@@ -27,8 +27,7 @@ from dnspanel.zones.rights import access
 
 
 class DnssecParent(V2View):
-    unconditional = True  # the earlier result does not matter
-
+    # Unconditional: the earlier result does not matter.
     @api_operation("getDnssecParent", {200: ParentCheckSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DS records at the parent zone.

@@ -33,8 +33,6 @@ _REASON = TERMS[0]
 
 
 class DnssecKeys(V2View):
-    unconditional = True
-
     @api_operation("listDnssecKeys", page_of(dnssec_serializers.KeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List DNSSEC keys.
@@ -125,8 +123,7 @@ class DnssecKey(V2View):
 
 
 class DnssecKeyExport(OneSecretView):
-    unconditional = True  # it changes nothing
-
+    # Unconditional: it changes nothing.
     @api_operation("exportDnssecKey", {200: dnssec_serializers.ExportedKeySerializer}, request=None)
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Export a DNSSEC key.

@@ -30,8 +30,6 @@ _REASON = TERMS[0]
 
 
 class OtherKeys(V2View):
-    unconditional = True
-
     @api_operation("listOtherKeys", page_of(OtherKeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List keys of other signers.

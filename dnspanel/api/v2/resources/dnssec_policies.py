@@ -125,8 +125,6 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    unconditional = True
-
     @api_operation("listDnssecPolicies", page_of(DnssecPolicySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC policies.

@@ -60,8 +60,6 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    unconditional = True
-
     @api_operation("listPolicyRuns", page_of(PolicyRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs of DNSSEC policies.

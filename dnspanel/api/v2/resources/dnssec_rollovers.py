@@ -77,8 +77,7 @@ class RolloverKinds(V2View):
 
 
 class ZoneRollovers(V2View):
-    unconditional = True  # a zone has at most one active rollover
-
+    # Unconditional: a zone has at most one active rollover.
     @api_operation("listZoneRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone.
@@ -137,8 +136,7 @@ class OneRollover(V2View):
 
 
 class RolloverCancel(V2View):
-    unconditional = True  # the panel checks the rollover's current state
-
+    # Unconditional: the panel checks the rollover's current state.
     @api_operation(
         "cancelRollover",
         {202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},

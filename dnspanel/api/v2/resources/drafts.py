@@ -153,6 +153,8 @@ class DraftPlan(V2View):
 
 
 class DraftPublish(V2View):
+    conditional = True
+
     @api_operation(
         "publishDraft",
         {202: WrittenSerializer, 200: WrittenSerializer},
@@ -175,6 +177,8 @@ class DraftPublish(V2View):
 
 
 class ConflictResolve(V2View):
+    conditional = True
+
     @api_operation(
         "resolveConflict", {200: OperationSerializer}, request=ResolveSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )

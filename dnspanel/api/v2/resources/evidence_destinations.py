@@ -78,8 +78,6 @@ class EvidenceTestSerializer(serializers.Serializer):
 
 
 class EvidenceDestinations(V2View):
-    unconditional = True
-
     @api_operation("listEvidenceDestinations", page_of(EvidenceDestinationSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
@@ -166,8 +164,6 @@ class OneEvidenceDestination(V2View):
 
 
 class EvidenceDestinationTest(V2View):
-    unconditional = True
-
     @api_operation("testEvidenceDestination", EvidenceTestSerializer, request=None)
     def post(self, request: Request, destination_id: int) -> HttpResponse:
         """Test a destination of the audit log.

@@ -117,8 +117,6 @@ _FILE = {
 
 
 class Exports(V2View):
-    unconditional = True
-
     @api_operation("listExports", page_of(ExportSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List exports.

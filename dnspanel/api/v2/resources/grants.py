@@ -47,8 +47,6 @@ class GrantSerializer(ScopeSerializer):
 
 
 class Grants(V2View):
-    unconditional = True
-
     @api_operation(
         "listGrants",
         page_of(GrantSerializer),

@@ -50,7 +50,7 @@ class ImportFiles(V2View):
 
 class ImportFile(V2View):
     parser_classes = (Octets,)
-    unconditional = True
+    conditional = False
 
     @api_operation(
         "uploadImportFile",

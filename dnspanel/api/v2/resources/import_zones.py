@@ -129,6 +129,8 @@ class ImportZones(V2View):
 
 
 class ImportChoices(V2View):
+    conditional = True
+
     @api_operation("chooseImportZones", ChosenSerializer, request=ChoicesSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
         """Choose the action for zones of an import.

@@ -181,8 +181,6 @@ class ImportActSerializer(Shape):
 
 
 class Imports(V2View):
-    unconditional = True
-
     @api_operation("listImports", page_of(ListedImportSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List imports.
@@ -246,6 +244,8 @@ class OneImport(V2View):
 
 class ImportAct(V2View):
     """View that runs a step of an import, such as plan, apply or undo."""
+
+    conditional = True
 
     @api_operation(
         "actOnImport",

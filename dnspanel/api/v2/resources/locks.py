@@ -46,8 +46,6 @@ class LockSerializer(Shape):
 
 
 class ZoneLocks(V2View):
-    unconditional = True
-
     @api_operation("listLocks", page_of(LockSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the locks of a zone.

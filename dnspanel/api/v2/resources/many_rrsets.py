@@ -40,6 +40,8 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
+    conditional = True
+
     @api_operation(
         "actOnRRsets",
         {

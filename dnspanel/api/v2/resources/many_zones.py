@@ -32,6 +32,8 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):
+    conditional = True
+
     @api_operation(
         "actOnZones",
         {

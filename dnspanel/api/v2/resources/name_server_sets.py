@@ -84,8 +84,6 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    unconditional = True
-
     @api_operation("listNameServerSets", page_of(NameServerSetSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List sets of name servers.

@@ -72,6 +72,8 @@ class TakeUpSerializer(Shape):
 
 
 class NamedDraftList(V2View):
+    conditional = True
+
     @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List saved drafts.
@@ -137,6 +139,8 @@ class NamedDraftPlan(V2View):
 
 
 class NamedDraftPublish(V2View):
+    conditional = True
+
     @api_operation(
         "publishNamedDraft",
         {202: WrittenSerializer, 200: WrittenSerializer},
@@ -158,6 +162,8 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
+    conditional = True
+
     @api_operation(
         "resumeNamedDraft", NamedDraftSerializer, request=TakeUpSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
     )
@@ -177,6 +183,8 @@ class NamedDraftTakeUp(V2View):
 
 class NamedDraftPutBack(V2View):
     """View that releases a saved draft, which lets someone else resume it."""
+
+    conditional = True
 
     @api_operation("releaseNamedDraft", NamedDraftSerializer, request=None, parameters=[IF_MATCH, IDEMPOTENCY_KEY])
     def post(self, request: Request, key: UUID) -> HttpResponse:

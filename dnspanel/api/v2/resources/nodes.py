@@ -265,6 +265,8 @@ class NodePoints(V2View):
 class NodeAct(V2View):
     """View that runs an action on a node, such as drain or retire."""
 
+    conditional = True
+
     @api_operation(
         "actOnNode",
         NodeSerializer,

@@ -143,8 +143,6 @@ class TransferNowSerializer(Shape):
 class TransferredZones(V2View):
     """View that lists zones with other primaries, including zones that were taken over, and creates such a zone."""
 
-    unconditional = True
-
     @api_operation(
         "listTransferredZones",
         page_of(TransferredZoneSerializer),
@@ -226,8 +224,7 @@ class ZonePrimaries(V2View):
 
 
 class ZoneTransfer(V2View):
-    unconditional = True  # the zone gets the primary's content, whatever its current content is
-
+    # Unconditional: the zone gets the primary's content, whatever its current content is.
     @api_operation("transferZone", {202: TransferredZoneSerializer}, request=TransferNowSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Transfer a zone now.
@@ -242,6 +239,8 @@ class ZoneTransfer(V2View):
 
 
 class ZoneTakeOver(V2View):
+    conditional = True
+
     @api_operation(
         "takeOverZone",
         {200: WrittenSerializer, 202: WrittenSerializer},
@@ -262,6 +261,8 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
+    conditional = True
+
     @api_operation("giveBackZone", {202: TransferredZoneSerializer}, request=PastRulesSerializer, parameters=[DRY_RUN])
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.

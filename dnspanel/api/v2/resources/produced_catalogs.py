@@ -101,8 +101,6 @@ class CatalogMovesSerializer(serializers.Serializer):
 
 
 class ProducedCatalogs(V2View):
-    unconditional = True
-
     @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List producer catalogs.
@@ -197,8 +195,7 @@ class CatalogMembers(V2View):
 
 
 class CatalogPutIn(V2View):
-    unconditional = True  # zones that are already members stay unchanged
-
+    # Unconditional: zones that are already members stay unchanged.
     @api_operation("addCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogPutInSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a producer catalog.
@@ -217,8 +214,6 @@ class CatalogPutIn(V2View):
 
 
 class CatalogTakeOut(V2View):
-    unconditional = True
-
     @api_operation("removeCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogTakeOutSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Remove zones from a producer catalog.

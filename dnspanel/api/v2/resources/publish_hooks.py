@@ -112,8 +112,6 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
 
 
 class PublishHooks(OneSecretView):
-    unconditional = True
-
     @api_operation("listPublishHooks", page_of(PublishHookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List publish hooks.
@@ -187,6 +185,8 @@ class OnePublishHook(V2View):
 
 
 class PublishHookRotation(OneSecretView):
+    conditional = True
+
     @api_operation("rotatePublishHookSecret", {201: HookSecretSerializer}, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
@@ -201,8 +201,6 @@ class PublishHookRotation(OneSecretView):
 
 
 class PublishHookTest(V2View):
-    unconditional = True
-
     @api_operation("testPublishHook", HookTestSerializer, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Test a publish hook.

@@ -126,6 +126,8 @@ class RequestActSerializer(Shape):
 
 
 class RequestList(V2View):
+    conditional = True
+
     @api_operation(
         "listRequests",
         page_of(ListedRequestSerializer),
@@ -197,6 +199,8 @@ class OneRequest(V2View):
 
 class RequestAct(V2View):
     """View that runs an action on an approval request, such as approve or publish."""
+
+    conditional = True
 
     @api_operation(
         "actOnRequest",

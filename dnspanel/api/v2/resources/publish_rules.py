@@ -113,8 +113,6 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    unconditional = True
-
     @api_operation("listApprovalRules", page_of(ApprovalRuleSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List approval rules.
@@ -175,8 +173,6 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    unconditional = True
-
     @api_operation("listFreezes", page_of(FreezeSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List freezes.

@@ -36,6 +36,8 @@ Refusals = Sequence[tuple[str, str]]
 
 
 class Restorations(V2View):
+    conditional = True
+
     @api_operation(
         "restoreZones",
         {

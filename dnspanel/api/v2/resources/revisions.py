@@ -113,8 +113,7 @@ class RevisionRRsets(V2View):
 
 
 class RevisionUndo(V2View):
-    unconditional = True  # later changes by others are never undone
-
+    # Unconditional: later changes by others are never undone.
     @api_operation("undoRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
@@ -129,8 +128,6 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    unconditional = True
-
     @api_operation(
         "undoPublication", {202: UndoneSerializer, 200: UndoneSerializer}, request=UndoSerializer, parameters=WRITING
     )
@@ -157,8 +154,7 @@ class PublicationUndo(V2View):
 
 
 class ZoneRestoreTo(V2View):
-    unconditional = True  # the result doesn't depend on the zone's current state
-
+    # Unconditional: the result doesn't depend on the zone's current state.
     @api_operation("restoreRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.

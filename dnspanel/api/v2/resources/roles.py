@@ -36,8 +36,6 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    unconditional = True
-
     @api_operation("listRoles", page_of(RoleSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List roles.

@@ -71,8 +71,6 @@ class ScimSecretSerializer(serializers.Serializer):
 
 
 class ScimDirectories(OneSecretView):
-    unconditional = True
-
     @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List SCIM directories.
@@ -136,6 +134,8 @@ class OneScimDirectory(V2View):
 
 
 class ScimDirectoryRotation(OneSecretView):
+    conditional = True
+
     @api_operation("rotateScimDirectorySecret", {201: ScimSecretSerializer}, request=None)
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.

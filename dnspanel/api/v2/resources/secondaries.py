@@ -137,8 +137,6 @@ class SecondaryZoneSerializer(serializers.Serializer):
 
 
 class Secondaries(OneSecretView):
-    unconditional = True
-
     @api_operation("listSecondaries", page_of(SecondarySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List secondaries.
@@ -202,8 +200,6 @@ class OneSecondary(V2View):
 
 
 class SecondaryNotification(V2View):
-    unconditional = True
-
     @api_operation("notifySecondary", {202: SecondarySerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Send NOTIFY to a secondary.
@@ -219,6 +215,8 @@ class SecondaryNotification(V2View):
 
 
 class SecondaryRotation(OneSecretView):
+    conditional = True
+
     @api_operation("rotateSecondaryKey", {201: SecondarySecretSerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.

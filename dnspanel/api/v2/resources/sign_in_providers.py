@@ -32,8 +32,6 @@ _LISTED = OpenApiParameter("kind", enum=ProviderKind.values, description="Only p
 
 
 class SignInProviders(V2View):
-    unconditional = True
-
     @api_operation("listSignInProviders", page_of(ANY_PROVIDER), parameters=[*PAGED, _LISTED])
     def get(self, request: Request) -> HttpResponse:
         """List sign-in providers.

@@ -108,8 +108,6 @@ class Sessions(V2View):
 
 
 class PasswordLink(OneSecretView):
-    unconditional = True
-
     @api_operation("createPasswordLink", {201: PasswordLinkSerializer}, request=None)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Create a password link for a person.

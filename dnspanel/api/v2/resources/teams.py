@@ -46,8 +46,6 @@ class MembershipSerializer(Shape):
 
 
 class Teams(V2View):
-    unconditional = True
-
     @api_operation("listTeams", page_of(TeamSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List teams.

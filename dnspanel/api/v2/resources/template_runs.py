@@ -83,8 +83,6 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
 
 class TemplateRuns(V2View):
-    unconditional = True
-
     @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List template runs.

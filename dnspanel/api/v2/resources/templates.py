@@ -140,8 +140,6 @@ class TemplateAppliedSerializer(WrittenSerializer):
 
 
 class Templates(V2View):
-    unconditional = True
-
     @api_operation("listTemplates", page_of(TemplateSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List templates.
@@ -210,8 +208,7 @@ class OneTemplate(V2View):
 
 
 class TemplateVersions(V2View):
-    unconditional = True  # a new version has its own number and never replaces another version
-
+    # Unconditional: a new version has its own number and never replaces another version.
     @api_operation("listTemplateVersions", page_of(TemplateVersionSerializer), parameters=PAGED)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """List the versions of a template.
@@ -249,8 +246,7 @@ class OneTemplateVersion(V2View):
 
 
 class ZoneTemplateUse(V2View):
-    unconditional = True  # publishing fails if the zone has a newer revision than the proposal
-
+    # Unconditional: publishing fails if the zone has a newer revision than the proposal.
     @api_operation(
         "applyTemplate",
         {

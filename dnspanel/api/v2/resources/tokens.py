@@ -93,8 +93,6 @@ class RotationSerializer(Shape):
 
 
 class Tokens(OneSecretView):
-    unconditional = True
-
     @api_operation("listTokens", page_of(TokenSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
@@ -147,6 +145,8 @@ class OneToken(V2View):
 
 class TokenRotation(OneSecretView):
     """View to rotate a token, which creates a new token with the same scope and limits."""
+
+    conditional = True
 
     @api_operation("rotateToken", {201: NewTokenSerializer}, request=RotationSerializer)
     def post(self, request: Request, token_id: int) -> HttpResponse:

@@ -68,8 +68,6 @@ class NewTsigKeySerializer(TsigKeySerializer):
 
 
 class TsigKeys(OneSecretView):
-    unconditional = True
-
     @api_operation("listTsigKeys", page_of(TsigKeySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.

@@ -180,8 +180,6 @@ class Users(V2View):
 class ServiceAccounts(V2View):
     """View to create a service account, which is an account for programs."""
 
-    unconditional = True
-
     @api_operation("createServiceAccount", {201: UserSerializer}, request=ServiceAccountSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
@@ -197,8 +195,6 @@ class ServiceAccounts(V2View):
 
 
 class HandOver(V2View):
-    unconditional = True
-
     @api_operation("handOverAccount", HandedOverSerializer, request=HandOverSerializer)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over the objects of an account.
@@ -297,8 +293,6 @@ class UserRights(V2View):
 
 
 class Invitations(OneSecretView):
-    unconditional = True
-
     @api_operation("createInvitation", {201: InvitationSerializer}, request=InvitationSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Invite a person.

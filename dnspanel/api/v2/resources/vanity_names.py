@@ -113,8 +113,6 @@ class VanityPlace(V2View):
 
 
 class VanityParent(V2View):
-    unconditional = True
-
     @api_operation("checkVanityParent", VanityPlaceSerializer, request=None)
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Check the delegation and glue at the parent zone.

@@ -114,8 +114,6 @@ class DeliverySerializer(serializers.Serializer):
 
 
 class Webhooks(OneSecretView):
-    unconditional = True
-
     @api_operation("listWebhooks", page_of(WebhookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List webhooks.
@@ -184,8 +182,6 @@ class OneWebhook(V2View):
 
 
 class WebhookTest(V2View):
-    unconditional = True
-
     @api_operation("testWebhook", {202: DeliverySerializer}, request=None)
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Test a webhook.
@@ -198,6 +194,8 @@ class WebhookTest(V2View):
 
 
 class WebhookRotation(OneSecretView):
+    conditional = True
+
     @api_operation("rotateWebhookSecret", {201: SecretSerializer}, request=None)
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
@@ -236,8 +234,6 @@ class Deliveries(V2View):
 
 
 class Replay(V2View):
-    unconditional = True
-
     @api_operation("replayWebhookDelivery", {202: DeliverySerializer}, request=None)
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
         """Send a delivery again.

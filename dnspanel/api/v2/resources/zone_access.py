@@ -62,7 +62,7 @@ class TokenHereSerializer(Shape):
 
 
 class ZonePeople(V2View):
-    unconditional = True
+    conditional = False
 
     @api_operation("listZonePeople", page_of(PersonHereSerializer), parameters=[*PAGED, *ABOUT_RRSET])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -82,7 +82,7 @@ class ZonePeople(V2View):
 
 
 class ZoneTokens(V2View):
-    unconditional = True
+    conditional = False
 
     @api_operation("listZoneTokens", page_of(TokenHereSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

@@ -66,8 +66,6 @@ _COLUMNS = (
 
 
 class ZoneList(V2View):
-    unconditional = True
-
     @api_operation(
         "listZones",
         {200: page_of(ZoneSerializer)},
@@ -188,8 +186,7 @@ class ZoneDetail(V2View):
 
 
 class ZoneClones(V2View):
-    unconditional = True  # the source is read in one snapshot and stays unchanged
-
+    # Unconditional: the source is read in one snapshot and stays unchanged.
     @api_operation(
         "cloneZone", {202: WrittenSerializer, 201: WrittenSerializer}, request=ClonesSerializer, parameters=WRITING
     )
@@ -232,8 +229,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 
 
 class Deletions(V2View):
-    unconditional = True  # each zone can have `at_revision` instead
-
+    # Unconditional: each zone can have `at_revision` instead.
     @api_operation(
         "deleteZones", {202: WrittenSerializer, 200: WrittenSerializer}, request=DeletionsSerializer, parameters=WRITING
     )
@@ -305,8 +301,7 @@ class TrashList(V2View):
 
 
 class TrashRestore(V2View):
-    unconditional = True  # a zone in the trash does not change
-
+    # Unconditional: a zone in the trash does not change.
     @api_operation(
         "restoreZone",
         {202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},

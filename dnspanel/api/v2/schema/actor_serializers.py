@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from dnspanel.accounts.actors.actors import KINDS
+from dnspanel.accounts.actors.actors import ACTOR_KINDS
 
 
 class TokenNameSerializer(serializers.Serializer):
@@ -18,7 +18,7 @@ class TokenNameSerializer(serializers.Serializer):
 class ActorSerializer(serializers.Serializer):
     """The actor: a person, a token on behalf of a person, the panel itself, or a visitor who isn't signed in."""
 
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=ACTOR_KINDS)
     user = serializers.CharField(
         allow_null=True, help_text="User name of the person, or of the token's owner at that time; null: none."
     )
