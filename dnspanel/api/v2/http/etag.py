@@ -203,3 +203,17 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
 def answer_with_tag(value: Any, status: int = 200, **headers: str) -> HttpResponse:
     """Return a response with the tag for later conditional writes. Keyword arguments are headers such as `Location`."""
     return answer(value, status, headers={"ETag": tag_of(value), **headers})
+
+
+class SecretOnce(HttpResponse):
+    """A response whose content is stored for retries without the secret. `with_secret` is sent the first time."""
+
+    with_secret: bytes = b""
+
+
+def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
+    """Return a response with `value`. In the copy stored for retries, the member named by `secret` is null."""
+    plain = answer_with_tag(value | {secret: None}, status, **headers)
+    response = SecretOnce(plain.content, status=status, headers=dict(plain.headers))
+    response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return response

@@ -31,6 +31,7 @@ from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import no_content as no_content
 from dnspanel.api.v2.http.deprecation import say_deprecated
 from dnspanel.api.v2.http.dry_run import is_dry_run, rehearse_writes
+from dnspanel.api.v2.http.etag import SecretOnce
 from dnspanel.api.v2.http.fault_texts import meant, quote_text
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
@@ -140,6 +141,9 @@ class V2View(APIView):
         say_deprecated(self, request, final)
         if self._claim is not None:
             self._remember(self._claim, cast(HttpResponse, final))
+        if isinstance(final, SecretOnce):  # retries don't receive the secret, and the database never stores it
+            final.content = final.with_secret
+            final["Cache-Control"] = "no-store"
         # Only for valid tokens, so that attackers do not learn the version. `auth` would authenticate again.
         if getattr(request, "_auth", None) is not None:
             final.headers["Panel-Version"] = __version__

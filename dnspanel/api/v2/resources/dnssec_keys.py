@@ -8,11 +8,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Right
-from dnspanel.api.v2.http.etag import fresh_enough
+from dnspanel.api.v2.http.etag import fresh_enough, once
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.representation import zone_url
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on, key_json, key_tag
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
@@ -122,7 +121,7 @@ class DnssecKey(V2View):
         return answer_publications(request, publications, {})
 
 
-class DnssecKeyExport(OneSecretView):
+class DnssecKeyExport(V2View):
     # Unconditional: it changes nothing.
     @api_operation("exportDnssecKey", {200: dnssec_serializers.ExportedKeySerializer}, request=None)
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:

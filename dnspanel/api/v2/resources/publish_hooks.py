@@ -12,8 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -111,7 +110,7 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
     secret = serializers.CharField(allow_null=True, help_text="Key that signs questions and answers. Shown only once.")
 
 
-class PublishHooks(OneSecretView):
+class PublishHooks(V2View):
     @api_operation("listPublishHooks", page_of(PublishHookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List publish hooks.
@@ -184,7 +183,7 @@ class OnePublishHook(V2View):
         return no_content()
 
 
-class PublishHookRotation(OneSecretView):
+class PublishHookRotation(V2View):
     conditional = True
 
     @api_operation("rotatePublishHookSecret", {201: HookSecretSerializer}, request=None)

@@ -17,9 +17,8 @@ from dnspanel.accounts.models import ScimDirectory
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.provider_identity import MOST_RULES, Rule
 from dnspanel.accounts.scim import directories as verbs
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.provider_serializers import SignInRuleSerializer
@@ -70,7 +69,7 @@ class ScimSecretSerializer(serializers.Serializer):
     secret = serializers.CharField(allow_null=True, help_text="Shown only once.")
 
 
-class ScimDirectories(OneSecretView):
+class ScimDirectories(V2View):
     @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List SCIM directories.
@@ -133,7 +132,7 @@ class OneScimDirectory(V2View):
         return no_content()
 
 
-class ScimDirectoryRotation(OneSecretView):
+class ScimDirectoryRotation(V2View):
     conditional = True
 
     @api_operation("rotateScimDirectorySecret", {201: ScimSecretSerializer}, request=None)

@@ -11,9 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.row_json import row_json
@@ -136,7 +135,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
     refused_reason = serializers.CharField(help_text="Reason of the refusal.")
 
 
-class Secondaries(OneSecretView):
+class Secondaries(V2View):
     @api_operation("listSecondaries", page_of(SecondarySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List secondaries.
@@ -214,7 +213,7 @@ class SecondaryNotification(V2View):
         return answer(secondary_json(secondary), 202, headers={"Location": place})
 
 
-class SecondaryRotation(OneSecretView):
+class SecondaryRotation(V2View):
     conditional = True
 
     @api_operation("rotateSecondaryKey", {201: SecondarySecretSerializer}, request=None)

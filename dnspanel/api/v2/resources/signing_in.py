@@ -18,8 +18,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.sessions import sessions
 from dnspanel.accounts.sign_in import second_factor
 from dnspanel.accounts.sign_in.password_links import make_password_link
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.resources.users import user_for
 from dnspanel.api.v2.schema.fields import Shape, stamp
@@ -107,7 +106,7 @@ class Sessions(V2View):
         return no_content()
 
 
-class PasswordLink(OneSecretView):
+class PasswordLink(V2View):
     @api_operation("createPasswordLink", {201: PasswordLinkSerializer}, request=None)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Create a password link for a person.

@@ -20,9 +20,8 @@ from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
 from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import page_by_id
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read
@@ -92,7 +91,7 @@ class RotationSerializer(Shape):
     )
 
 
-class Tokens(OneSecretView):
+class Tokens(V2View):
     @api_operation("listTokens", page_of(TokenSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
@@ -143,7 +142,7 @@ class OneToken(V2View):
         return no_content()
 
 
-class TokenRotation(OneSecretView):
+class TokenRotation(V2View):
     """View to rotate a token, which creates a new token with the same scope and limits."""
 
     conditional = True

@@ -16,9 +16,8 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens import tsig_secrets
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import page_by_id
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, api_operation, no_content
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, OptionalText, Text, page_of, read
@@ -67,7 +66,7 @@ class NewTsigKeySerializer(TsigKeySerializer):
     )
 
 
-class TsigKeys(OneSecretView):
+class TsigKeys(V2View):
     @api_operation("listTsigKeys", page_of(TsigKeySerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.

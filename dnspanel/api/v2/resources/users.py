@@ -22,10 +22,9 @@ from dnspanel.accounts.people import invite, people
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, answer, api_operation
 from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -292,7 +291,7 @@ class UserRights(V2View):
         )
 
 
-class Invitations(OneSecretView):
+class Invitations(V2View):
     @api_operation("createInvitation", {201: InvitationSerializer}, request=InvitationSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Invite a person.

@@ -9,9 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import actor_form
-from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
+from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
@@ -113,7 +112,7 @@ class DeliverySerializer(serializers.Serializer):
     created_at = serializers.DateTimeField()
 
 
-class Webhooks(OneSecretView):
+class Webhooks(V2View):
     @api_operation("listWebhooks", page_of(WebhookSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List webhooks.
@@ -193,7 +192,7 @@ class WebhookTest(V2View):
         return _waits(request, hooks.send_ping(webhook=webhook, by=self.actor, now=timezone.now()))
 
 
-class WebhookRotation(OneSecretView):
+class WebhookRotation(V2View):
     conditional = True
 
     @api_operation("rotateWebhookSecret", {201: SecretSerializer}, request=None)

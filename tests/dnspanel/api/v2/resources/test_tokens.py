@@ -1,6 +1,6 @@
 """Tests of tokens in the API: shown once, never with more rights than the creator, rotated with an overlap.
 
-Tests `http.secret_once` too.
+Tests `etag.once` too.
 """
 
 from datetime import timedelta
