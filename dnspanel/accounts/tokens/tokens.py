@@ -9,7 +9,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -184,17 +184,9 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         new = Token.objects.create(
             kind=TokenKind.API,
             owner_id=locked.owner_id,
-            purpose=locked.purpose,
+            **{each.name: getattr(locked, each.name) for each in fields(TokenTerms)},
             **kept_of(secret),
-            scope=locked.scope,
-            permissions=locked.permissions,
-            networks=locked.networks,
-            needs_if_match=locked.needs_if_match,
-            deletes_many=locked.deletes_many,
-            requests_per_minute=locked.requests_per_minute,
             created_at=now,
-            expires_at=locked.expires_at,
-            unused_days=locked.unused_days,
             # The author's token knows the new secret. If that token ends, this one must end too.
             made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
             **_allowance_after(locked),
