@@ -189,6 +189,11 @@ def api_operation(
     return extend_schema(operation_id, parameters or None, request, responses)
 
 
+def query_parameter(name: str, description: str, kind: Any = str, **options: Any) -> OpenApiParameter:
+    """Return the description of a query parameter. `kind` is its type or JSON schema."""
+    return OpenApiParameter(name, kind, description=description, **options)
+
+
 def form_id_of(request: Request) -> Any:
     """Return the publication id shared by all retries of a write, or None if the request has no Idempotency-Key."""
     claim = request.parser_context["view"]._claim

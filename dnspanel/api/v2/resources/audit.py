@@ -6,12 +6,11 @@ Without the permission `audit`, users see only their own actions, and a token on
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.view import V2View, api_operation
+from dnspanel.api.v2.http.view import V2View, api_operation, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, text_parameter
 from dnspanel.api.v2.schema.row_json import row_json
@@ -43,11 +42,11 @@ class Audit(V2View):
         "listAuditEntries",
         page_of(ActSerializer),
         parameters=[
-            OpenApiParameter("action", str, description="Action: `token.create`, or `token.` for all token actions."),
-            OpenApiParameter("user", str, description="User name of the author."),
-            OpenApiParameter("q", str, description="Part of the entry's text, a zone name, or a request id."),
-            OpenApiParameter("since", _DATE_TIME, description="Only entries at or after this time."),
-            OpenApiParameter("until", _DATE_TIME, description="Only entries before this time."),
+            query_parameter("action", "Action: `token.create`, or `token.` for all token actions."),
+            query_parameter("user", "User name of the author."),
+            query_parameter("q", "Part of the entry's text, a zone name, or a request id."),
+            query_parameter("since", "Only entries at or after this time.", _DATE_TIME),
+            query_parameter("until", "Only entries before this time.", _DATE_TIME),
             *PAGED,
         ],
     )

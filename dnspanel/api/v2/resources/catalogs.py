@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -15,7 +14,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.representation import code_of
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
@@ -244,10 +243,7 @@ class CatalogZones(V2View):
     @api_operation(
         "listCatalogZones",
         page_of(CatalogListingSerializer),
-        parameters=[
-            OpenApiParameter("state", str, enum=State.values, description="Only members in this state."),
-            *PAGED,
-        ],
+        parameters=[query_parameter("state", "Only members in this state.", enum=State.values), *PAGED],
     )
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """List the members of a consumed catalog.

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -14,7 +13,7 @@ from dnspanel.accounts.actors.actors import Actor, Permission
 from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import faults_at
-from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
 from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
@@ -159,7 +158,7 @@ class ChangeRunZones(V2View):
     @api_operation(
         "listChangeRunZones",
         page_of(ChangeRunZoneSerializer),
-        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
+        parameters=[*PAGED, query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES)],
     )
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -14,7 +13,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.view import V2View, api_operation, no_content
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content, query_parameter
 from dnspanel.api.v2.schema.dnssec_serializers import DenialSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.row_json import row_json
@@ -192,7 +191,7 @@ class OneDnssecPolicy(V2View):
     @api_operation(
         "deleteDnssecPolicy",
         {204: None},
-        parameters=[OpenApiParameter("replaced_by", int, description="Id of the policy that replaces this one.")],
+        parameters=[query_parameter("replaced_by", "Id of the policy that replaces this one.", int)],
     )
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.

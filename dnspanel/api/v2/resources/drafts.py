@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Right
@@ -20,7 +19,7 @@ from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, fresh_
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import operation_json, time_json
-from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.rrsets import at_path
 from dnspanel.api.v2.schema.draft_serializers import (
@@ -47,7 +46,7 @@ from replication.codec.keys import relative_key
 from replication.dns.rrset import Key, RRset
 
 MOST_OPERATIONS = 10_000
-ZONE = OpenApiParameter("zone", str, description="Only changes in this zone.")
+ZONE = query_parameter("zone", "Only changes in this zone.")
 
 
 class DraftDetail(V2View):

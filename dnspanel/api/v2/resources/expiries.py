@@ -4,13 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, actor_form
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import V2View, api_operation
+from dnspanel.api.v2.http.view import V2View, api_operation, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
 from dnspanel.zones.models import Expiry
@@ -39,10 +38,10 @@ class Expiries(V2View):
         "listExpiries",
         page_of(ExpirySerializer),
         parameters=[
-            OpenApiParameter(
+            query_parameter(
                 "before",
+                "Only RRsets whose time of removal is this time or earlier.",
                 {"type": "string", "format": "date-time"},
-                description="Only RRsets whose time of removal is this time or earlier.",
             ),
             *PAGED,
         ],

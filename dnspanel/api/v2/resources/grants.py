@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -19,7 +18,7 @@ from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import page_by_id
-from dnspanel.api.v2.http.view import V2View, api_operation, no_content
+from dnspanel.api.v2.http.view import V2View, api_operation, no_content, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Id, id_parameter, page_of, read, stamp
@@ -51,8 +50,8 @@ class Grants(V2View):
         "listGrants",
         page_of(GrantSerializer),
         parameters=[
-            OpenApiParameter("user", _ID, description="Only grants to this person (id)."),
-            OpenApiParameter("team", _ID, description="Only grants to this team (id)."),
+            query_parameter("user", "Only grants to this person (id).", _ID),
+            query_parameter("team", "Only grants to this team (id).", _ID),
             *PAGED,
         ],
     )

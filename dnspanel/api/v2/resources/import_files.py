@@ -4,14 +4,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
-from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, no_content, query_parameter
 from dnspanel.api.v2.resources.imports import job_of
 from dnspanel.api.v2.schema.fields import page_of
 from dnspanel.transfer import import_limits
@@ -57,10 +56,10 @@ class ImportFile(V2View):
         UploadedSerializer,
         request={"application/octet-stream": OpenApiTypes.BINARY},
         parameters=[
-            OpenApiParameter(
+            query_parameter(
                 "offset",
+                "Start of the chunk: the current size of the file. Without it, the body is the whole file.",
                 {"type": "integer", "minimum": 0},
-                description="Start of the chunk: the current size of the file. Without it, the body is the whole file.",
             )
         ],
     )

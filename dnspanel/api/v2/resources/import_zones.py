@@ -7,13 +7,12 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.etag import conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation
+from dnspanel.api.v2.http.view import JSONOnly, V2View, answer, api_operation, query_parameter
 from dnspanel.api.v2.resources.imports import job_of, stable
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -35,8 +34,8 @@ SEVERITIES = ("error", "warning", "note")
 CHOICES = [("default", "use import options"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
 MOST_CHOSEN = 10_000
 _OF_FAULTS = [
-    OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only errors and remarks of this severity."),
-    OpenApiParameter("code", str, description="Only errors and remarks with this code."),
+    query_parameter("severity", "Only errors and remarks of this severity.", enum=list(SEVERITIES)),
+    query_parameter("code", "Only errors and remarks with this code."),
 ]
 
 
@@ -103,10 +102,8 @@ class ImportZones(V2View):
         "listImportZones",
         page_of(ImportZoneSerializer),
         parameters=[
-            OpenApiParameter(
-                "action", str, enum=["undecided", *Action.values], description="Only zones with this action."
-            ),
-            OpenApiParameter("q", str, description="Part of the zone's name or of the file's path."),
+            query_parameter("action", "Only zones with this action.", enum=["undecided", *Action.values]),
+            query_parameter("q", "Part of the zone's name or of the file's path."),
             *PAGED,
         ],
     )
@@ -159,11 +156,7 @@ class ImportFaults(V2View):
     @api_operation(
         "listImportFaults",
         page_of(FaultSerializer),
-        parameters=[
-            *_OF_FAULTS,
-            OpenApiParameter("zone", str, description="Only errors and remarks about this zone."),
-            *PAGED,
-        ],
+        parameters=[*_OF_FAULTS, query_parameter("zone", "Only errors and remarks about this zone."), *PAGED],
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the errors and remarks of an import.

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
 from dnspanel.api.v2.http.representation import code_of
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, no_content
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, no_content, query_parameter
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
@@ -239,13 +239,13 @@ class NodePoints(V2View):
         "getNodePoints",
         PointsSerializer,
         parameters=[
-            OpenApiParameter(
-                "after", {"type": "number", "minimum": 0}, description="For `second`: only points after this Unix time."
+            query_parameter(
+                "after", "For `second`: only points after this Unix time.", {"type": "number", "minimum": 0}
             ),
-            OpenApiParameter(
+            query_parameter(
                 "step",
+                "Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
                 {"type": "string", "enum": ["second", *LEVELS], "default": "second"},
-                description="Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
             ),
         ],
     )

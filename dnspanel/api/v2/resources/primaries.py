@@ -5,7 +5,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -16,7 +15,7 @@ from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, query_parameter
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -146,7 +145,7 @@ class TransferredZones(V2View):
     @api_operation(
         "listTransferredZones",
         page_of(TransferredZoneSerializer),
-        parameters=[OpenApiParameter("failing", bool, description="true: only zones whose transfers fail."), *PAGED],
+        parameters=[query_parameter("failing", "true: only zones whose transfers fail.", bool), *PAGED],
     )
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.

@@ -3,14 +3,13 @@
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Right
 from dnspanel.api.v2.http import accepted
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
-from dnspanel.api.v2.http.view import V2View, answer, api_operation
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, query_parameter
 from dnspanel.api.v2.schema.fields import PAGED, page_of
 from dnspanel.api.v2.schema.publication_serializers import (
     PublicationPageSerializer,
@@ -26,25 +25,23 @@ from dnspanel.zones.rights.access import zones_within_reach
 
 _FEED = [
     *PAGED,
-    OpenApiParameter(
+    query_parameter(
         "after",
+        "Only publications after this sequence.",
         {"type": "integer", "minimum": 0, "maximum": LARGEST_SEQUENCE},
-        description="Only publications after this sequence.",
     ),
-    OpenApiParameter(
-        "order",
-        {"type": "string", "enum": ["asc", "desc"]},
-        description="Order by sequence. Default: `desc`, newest first.",
+    query_parameter(
+        "order", "Order by sequence. Default: `desc`, newest first.", {"type": "string", "enum": ["asc", "desc"]}
     ),
-    OpenApiParameter(
+    query_parameter(
         "expand",
+        "`zones` adds the first 100 zones to each publication. `listPublicationZones` lists all zones.",
         {"type": "string", "enum": ["zones"]},
-        description="`zones` adds the first 100 zones to each publication. `listPublicationZones` lists all zones.",
     ),
-    OpenApiParameter(
+    query_parameter(
         "wait",
+        "Seconds to wait for a publication if the page would be empty.",
         {"type": "integer", "minimum": 0, "maximum": 60},
-        description="Seconds to wait for a publication if the page would be empty.",
     ),
 ]
 

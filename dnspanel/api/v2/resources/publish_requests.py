@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json
-from dnspanel.api.v2.http.view import V2View, api_operation
+from dnspanel.api.v2.http.view import V2View, api_operation, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -131,10 +131,7 @@ class RequestList(V2View):
     @api_operation(
         "listRequests",
         page_of(ListedRequestSerializer),
-        parameters=[
-            *PAGED,
-            OpenApiParameter("which", str, enum=["mine", "waiting", "past-rules"], description="Default: `mine`."),
-        ],
+        parameters=[*PAGED, query_parameter("which", "Default: `mine`.", enum=["mine", "waiting", "past-rules"])],
     )
     def get(self, request: Request) -> HttpResponse:
         """List approval requests.

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.parameters import flag_in
-from dnspanel.api.v2.http.view import actor_in, form_id_of
+from dnspanel.api.v2.http.view import actor_in, form_id_of, query_parameter
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
@@ -22,14 +21,14 @@ from dnspanel.zones.publishing import pointers, zone_patches
 from dnspanel.zones.publishing.zone_patches import Outcome, Patch
 
 TERMS = (
-    OpenApiParameter("reason", str, description="Reason for the change, shown in the history."),
-    OpenApiParameter("confirm", bool, description="Confirm a change that deletes many records."),
-    OpenApiParameter("accept_warnings", bool, description="false: refuse the change if it causes warnings."),
-    OpenApiParameter(
+    query_parameter("reason", "Reason for the change, shown in the history."),
+    query_parameter("confirm", "Confirm a change that deletes many records.", bool),
+    query_parameter("accept_warnings", "false: refuse the change if it causes warnings.", bool),
+    query_parameter(
         "ptr",
-        bool,
-        description="Also change the PTR records of the changed addresses, in reverse zones that you can edit: add, "
+        "Also change the PTR records of the changed addresses, in reverse zones that you can edit: add, "
         "replace or delete them.",
+        bool,
     ),
 )
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
@@ -15,7 +14,7 @@ from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import change_json, revision_json, rrset_json
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, query_parameter
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
@@ -50,10 +49,7 @@ class RevisionList(V2View):
     @api_operation(
         "listRevisions",
         {200: page_of(RevisionSerializer)},
-        parameters=[
-            OpenApiParameter("name", str, description="Only revisions that changed an RRset with this owner name."),
-            *PAGED,
-        ],
+        parameters=[query_parameter("name", "Only revisions that changed an RRset with this owner name."), *PAGED],
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions.

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Right
@@ -13,7 +12,7 @@ from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, req
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, violations_at
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, query_parameter
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, search_parameter, text_parameter
 from dnspanel.api.v2.schema.parsing import Faults, absent, owner_of, read_patch, read_rrset, type_of
@@ -53,9 +52,9 @@ class RRsetList(V2View):
         {200: page_of(ListedRRsetSerializer)},
         parameters=[
             *PAGED,
-            OpenApiParameter("q", str, description="Search, as in the filter of the panel's record table."),
-            OpenApiParameter("type", str, description="Record type, or several types separated by commas."),
-            OpenApiParameter("name", str, description="Only RRsets with this owner name."),
+            query_parameter("q", "Search, as in the filter of the panel's record table."),
+            query_parameter("type", "Record type, or several types separated by commas."),
+            query_parameter("name", "Only RRsets with this owner name."),
         ],
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:

@@ -5,14 +5,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.representation import rrset_json, rrset_url, zone_url
-from dnspanel.api.v2.http.view import V2View, api_operation
+from dnspanel.api.v2.http.view import V2View, api_operation, query_parameter
 from dnspanel.api.v2.resources.zones import zones_to_search
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
@@ -31,8 +30,8 @@ class Search(V2View):
         {200: page_of(FoundSerializer)},
         parameters=[
             *PAGED,
-            OpenApiParameter("q", str, required=True, description="Search, as in the panel's search box."),
-            OpenApiParameter("kind", {"type": "string", "enum": ["zone", "rrset"]}, description="Only this kind."),
+            query_parameter("q", "Search, as in the panel's search box.", required=True),
+            query_parameter("kind", "Only this kind.", {"type": "string", "enum": ["zone", "rrset"]}),
         ],
     )
     def get(self, request: Request) -> HttpResponse:

@@ -6,14 +6,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
@@ -233,7 +232,7 @@ class SecondaryZones(V2View):
     @api_operation(
         "listSecondaryZones",
         page_of(SecondaryZoneSerializer),
-        parameters=[OpenApiParameter("behind", bool, description="true: only zones that are behind."), *PAGED],
+        parameters=[query_parameter("behind", "true: only zones that are behind.", bool), *PAGED],
     )
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """List the zones of a secondary.

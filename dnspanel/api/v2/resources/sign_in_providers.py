@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Permission
@@ -22,13 +21,13 @@ from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import RequestFault, invalid
-from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content
+from dnspanel.api.v2.http.view import V2View, actor_in, api_operation, no_content, query_parameter
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.provider_serializers import ANY_PROVIDER, SHAPES, ProviderKindSerializer
 from dnspanel.field_faults import INVALID
 from dnspanel.zones.rights import access
 
-_LISTED = OpenApiParameter("kind", enum=ProviderKind.values, description="Only providers of this kind.")
+_LISTED = query_parameter("kind", "Only providers of this kind.", enum=ProviderKind.values)
 
 
 class SignInProviders(V2View):

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -12,7 +11,7 @@ from dnspanel.accounts.actors.actors import Permission
 from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import faults_at
-from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Members, Text, choice_parameter, page_of, read
@@ -156,7 +155,7 @@ class TemplateRunZones(V2View):
     @api_operation(
         "listTemplateRunZones",
         page_of(TemplateRunZoneSerializer),
-        parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
+        parameters=[*PAGED, query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES)],
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """List the zones of a template run.

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,7 +24,7 @@ from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.view import V2View, answer, api_operation
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, query_parameter
 from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
@@ -249,12 +248,12 @@ class UserRights(V2View):
         "getUserRights",
         RightsSerializer,
         parameters=[
-            OpenApiParameter("zone", str, required=True, description="Name of a zone."),
+            query_parameter("zone", "Name of a zone.", required=True),
             *ABOUT_RRSET,
-            OpenApiParameter(
+            query_parameter(
                 "at",
+                "A time in the past. `since` compares the rights with the rights at that time.",
                 {"type": "string", "format": "date-time"},
-                description="A time in the past. `since` compares the rights with the rights at that time.",
             ),
         ],
     )

@@ -4,14 +4,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import actor_form
 from dnspanel.api.v2.http.etag import answer_with_tag, conditional_write, once
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content
+from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
@@ -214,9 +213,7 @@ class Deliveries(V2View):
         "listWebhookDeliveries",
         page_of(DeliverySerializer),
         parameters=[
-            OpenApiParameter(
-                "state", str, enum=list(DeliveryState.values), description="Only deliveries in this state."
-            ),
+            query_parameter("state", "Only deliveries in this state.", enum=list(DeliveryState.values)),
             *PAGED,
         ],
     )

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -13,7 +12,7 @@ from dnspanel.accounts.actors.actors import person_form, token_form
 from dnspanel.accounts.actors.explain_rights import Subject
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
-from dnspanel.api.v2.http.view import V2View, api_operation
+from dnspanel.api.v2.http.view import V2View, api_operation, query_parameter
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer, TokenNameSerializer
 from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
 from dnspanel.zones.models import Zone
@@ -23,8 +22,8 @@ from replication.dns import names
 from replication.errors import BadName
 
 ABOUT_RRSET = [
-    OpenApiParameter("name", str, description="Owner name in the zone; requires `type`."),
-    OpenApiParameter("type", str, description="Record type; requires `name`."),
+    query_parameter("name", "Owner name in the zone; requires `type`."),
+    query_parameter("type", "Record type; requires `name`."),
 ]
 
 

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor, Right, actor_form
@@ -19,7 +18,7 @@ from dnspanel.api.v2.http.fault_texts import quote_text
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
-from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
+from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of, query_parameter
 from dnspanel.api.v2.resources.new_zone import chosen_server_set, host_of, hosts, mailbox_in, new_rrsets
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
@@ -72,8 +71,8 @@ class ZoneList(V2View):
         parameters=[
             *PAGED,
             Q,
-            OpenApiParameter("tag", str, description="Only zones with this tag."),
-            OpenApiParameter("team", int, description="Only zones of the team with this id."),
+            query_parameter("tag", "Only zones with this tag."),
+            query_parameter("team", "Only zones of the team with this id.", int),
         ],
     )
     def get(self, request: Request) -> HttpResponse:
@@ -281,10 +280,7 @@ class TrashList(V2View):
     @api_operation(
         "listDeletedZones",
         {200: page_of(TrashedZoneSerializer)},
-        parameters=[
-            OpenApiParameter("q", str, description="Search, as in the search box of the panel's trash."),
-            *PAGED,
-        ],
+        parameters=[query_parameter("q", "Search, as in the search box of the panel's trash."), *PAGED],
     )
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
