@@ -471,6 +471,7 @@ class AuditEntry(models.Model):
     target = models.TextField(blank=True)  # the object of the action, as text
     details: "models.JSONField[Any]" = EnglishField(default=dict)  # never a secret
     request_id = models.CharField(max_length=36, blank=True)
+    session = models.CharField(max_length=32, blank=True, default="", db_default="")  # `Session.public_id`
 
     class Meta:
         indexes = [models.Index(fields=["action", "-id"], name="audit_by_action")]

@@ -58,6 +58,7 @@ class ImportJob(models.Model):
     # The origin of the last action on the import, for the audit entries of its publications; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
+    session = models.CharField(max_length=32, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     source = models.CharField(max_length=16, choices=SourceKind)
     # The source's parameters, without secrets: see the module of each source.
@@ -252,6 +253,7 @@ class ExportJob(models.Model):
     # The origin of the request, for the audit entry of exported keys; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
+    session = models.CharField(max_length=32, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     format = models.CharField(max_length=8, choices=ExportFormat)
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)  # an `exported_zones.Selection`

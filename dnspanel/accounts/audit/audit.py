@@ -1,6 +1,6 @@
 """Write actions to the audit log. Publications aren't written to it, because they are already stored. Verbs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,10 +15,15 @@ from replication.log_lines import of_request
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a request: the client's address, and the request id that appears in logs."""
+    """The origin of a request: the client's address, the request id that appears in logs, and the browser session.
+
+    `session_of` returns the session's public id, or "" without a session. The id is read when an action is recorded,
+    because it changes at the sign-in.
+    """
 
     address: str | None = None
     request_id: str = ""
+    session_of: Callable[[], str] = str
 
 
 _NOWHERE = Origin()
@@ -28,6 +33,11 @@ _origin: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
 def origin() -> Origin:
     """Return the origin of the current request. Outside of requests, return an empty origin."""
     return _origin.get()
+
+
+def origin_of(job: Any) -> Origin:
+    """Return the origin that a background job's row stores."""
+    return Origin(job.address, job.request_id, lambda: job.session)
 
 
 @contextmanager
@@ -64,6 +74,7 @@ def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tupl
             token=token_of(by),
             address=where.address,
             request_id=where.request_id,
+            session=where.session_of(),
             action=action,
             target=in_english(str(target)),
             details=details,

@@ -7,12 +7,14 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.core.exceptions import DisallowedHost
 from django.core.signals import request_finished
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.audit import audit
+from dnspanel.accounts.models import Session
 from replication.log_lines import request_id
 
 # In PANEL_TRUSTED_PROXIES: all processes that can open the UNIX socket of the web processes.
@@ -35,7 +37,7 @@ class RequestOriginMiddleware:
         if settings.TRUSTED_PROXIES and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
             request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
         _name_host(request)
-        origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
+        origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()), lambda: _session_of(request))
         request_id.set(origin.request_id)  # Django logs some responses after the last middleware
         with audit.coming_from(origin):
             response = self.get_response(request)
@@ -61,6 +63,15 @@ class RequestOriginMiddleware:
             except ValueError:  # not an address, so the proxy that wrote it is the last known one
                 break
         return sender
+
+
+def _session_of(request: HttpRequest) -> str:
+    """Return the public id of the signed-in browser session that sent the request, or "" if there is none."""
+    session = getattr(request, "session", None)
+    # A key from a cookie is only known to be real once the session is loaded.
+    if session is None or not session.session_key or SESSION_KEY not in session:
+        return ""
+    return Session(session_key=session.session_key).public_id
 
 
 @receiver(request_finished)

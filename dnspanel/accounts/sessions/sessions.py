@@ -69,7 +69,6 @@ def _end(rows: Iterable[Session], user: User, *, by: Author, now: datetime) -> i
         for row in rows:
             if Session.objects.filter(pk=row.session_key).delete()[0]:
                 ended += 1
-                audit.record(
-                    action="session.end", by=by, now=now, target=user.username, at=row.address, browser=row.browser
-                )
+                ended_session = {"at": row.address, "browser": row.browser, "session": row.public_id}
+                audit.record(action="session.end", by=by, now=now, target=user.username, **ended_session)
     return ended

@@ -115,6 +115,7 @@ def _values(act: Act) -> Iterator[tuple[str, str | int]]:
         ("token_id", act.token_id),
         ("address", act.address),
         ("request_id", act.request_id),
+        ("session", act.session),
     )
     yield from ((name, value) for name, value in found if value is not None and value != "")
 

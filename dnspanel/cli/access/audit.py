@@ -18,12 +18,14 @@ _LISTED = (
     Column("TARGET", "target"),
     Column("REASON", lambda row: row["details"].get("reason", "")),
     Column("REQUEST", "request_id"),
+    Column("SESSION", lambda row: (row["session"] or "")[:8]),
 )
 
 
 @click.command(cls=Command)
 @click.argument("text", required=False)
 @click.option("--user", help="Show only acts of this person and the tokens of this person.")
+@click.option("--session", "in_session", help="Show only acts of this browser session (its id or the beginning).")
 @click.option(
     "--action", help="Show only this kind of act, such as publish, token.create, or token. for all about tokens."
 )
@@ -34,7 +36,7 @@ _LISTED = (
     "--until", type=Since(), help="Show only acts before then: 30m, 2h, 7d, or a time such as 2026-11-28T03:00."
 )
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show this many acts.")
-def audit(session: Session, text: str | None, limit: int, **filters: Any) -> None:
+def audit(session: Session, text: str | None, in_session: str | None, limit: int, **filters: Any) -> None:
     """List who did what, newest first.
 
     TEXT is the name of a zone, the id of a request, or part of the description. A token without the permission to read
@@ -46,5 +48,5 @@ def audit(session: Session, text: str | None, limit: int, **filters: Any) -> Non
       dnspanel audit --user bob --since 2h --action publish
       dnspanel audit --action token. --since 2026-11-01 --until 2026-12-01 --limit 10000 --output json
     """
-    rows = session.client.items("/audit", q=text, limit=min(limit, 1000), **filters)
+    rows = session.client.items("/audit", q=text, session=in_session, limit=min(limit, 1000), **filters)
     session.show_rows(islice(rows, limit), _LISTED, none="No acts.")

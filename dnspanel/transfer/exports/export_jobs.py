@@ -98,6 +98,7 @@ def create_export(
             token=token_of(author),
             address=where.address,
             request_id=where.request_id,
+            session=where.session_of(),
             created_at=now,
             format=ExportFormat(export_format),
             selection=selection.to_json(),
@@ -244,7 +245,7 @@ def _finish(job: ExportJob, tally: export_file.Tally, size: int, *, with_keys: b
     """Mark the export as done, and record exported keys in the audit log. Return False if it was cancelled first."""
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
-    with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
+    with transaction.atomic(durable=True), audit.coming_from(audit.origin_of(job)):
         done = _unfinished_job(job.pk).update(state=RunState.DONE, ended_at=now, secret=None, **counts, **keyed)
         if done and with_keys:
             by = job_rights.actor_of_job(job)

@@ -399,7 +399,7 @@ def delete_job(*, job: ImportJob) -> None:
 
 def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, **fields: Any) -> None:
     if (where := audit.origin()).request_id:
-        fields |= {"address": where.address, "request_id": where.request_id}
+        fields |= {"address": where.address, "request_id": where.request_id, "session": where.session_of()}
     moved = ImportJob.objects.filter(pk=job.pk, state__in=expected).update(
         state=state, phase_at=now, phase_begun=False, paused=False, failure="", **fields
     )

@@ -120,7 +120,7 @@ def _work_in_turn(job_id: int) -> Turn:
         if current_hold():
             return Turn(f"import={job_id} units={units}: waits while publishing is held")
         try:
-            with audit.coming_from(audit.Origin(job.address, job.request_id)):
+            with audit.coming_from(audit.origin_of(job)):
                 done = _do_unit(job)
         except PublishingOnHold:
             continue  # the hold began just now, and the piece is unchanged

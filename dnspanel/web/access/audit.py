@@ -34,7 +34,7 @@ MOST_EXPORTED = 100_000
 MOST_CHANGES = 50
 # A larger temporary file is written to disk.
 _MOST_IN_MEMORY = 1 << 20
-FILTERS = ("who", "action", "from")
+FILTERS = ("who", "action", "from", "session")
 # The most common searches.
 CHIPS = (
     (gettext_lazy("Failed sign-ins"), "action:sign-in.failed"),
@@ -145,7 +145,11 @@ def filters_of(search: str) -> audit_trail.Filters:
             texts.append(word.strip('"'))
     action = named.get("action", "").lower()
     return audit_trail.Filters(
-        action=action, user=named.get("who", ""), texts=tuple(texts), address=named.get("from", "")
+        action=action,
+        user=named.get("who", ""),
+        texts=tuple(texts),
+        address=named.get("from", ""),
+        session=named.get("session", "").lower(),
     )
 
 

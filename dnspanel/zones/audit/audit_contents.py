@@ -8,6 +8,7 @@ the sequence in an audit entry about this (`prune_history`).
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import BigIntegerField, Count, Max, QuerySet
 from django.db.models.fields.json import KeyTextTransform
@@ -21,7 +22,7 @@ from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, Z
 Parts = dict[str, str | int]
 
 CREATED = "created"
-_ENTRY = ("id", "at", "user_id", "token_id", "address", "action", "target", "details", "request_id")
+_ENTRY = ("id", "at", "user_id", "token_id", "address", "action", "target", "details", "request_id", "session")
 _PUBLICATION = (
     "sequence",
     "epoch",
@@ -33,6 +34,7 @@ _PUBLICATION = (
     "form_id",
     "address",
     "request_id",
+    "session",
 )
 _REVISION = ("zone_id", "number", "kind", "serial", "added", "changed", "removed")
 
@@ -48,7 +50,7 @@ class ActContent:
 def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
     """Return the digests of these audit entries, keyed by id. Deleted entries are omitted."""
     rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
-    return {row["id"]: ActContent(content_of(row), {}) for row in rows}
+    return {row["id"]: ActContent(content_of(_act_of(row)), {}) for row in rows}
 
 
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
@@ -65,8 +67,13 @@ def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] 
         of_this = parts.get(row["sequence"], {})
         if noted and row["sequence"] <= max(pruned.get("", 0), pruned.get(row["channel"], 0)):
             of_this = noted[row["sequence"]]
-        found[row["sequence"]] = ActContent(content_of({**row, "parts": of_this}), of_this)
+        found[row["sequence"]] = ActContent(content_of({**_act_of(row), "parts": of_this}), of_this)
     return found
+
+
+def _act_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row without an empty session. The hashes of acts from before sessions were recorded stay the same."""
+    return {name: value for name, value in row.items() if name != "session" or value}
 
 
 def _pruned_up_to() -> dict[str, int]:

@@ -39,6 +39,7 @@ COLUMNS = (
     "target",
     "address",
     "request_id",
+    "session",
     "details",
 )
 # A publication in up to this number of zones shows their names.
@@ -66,6 +67,7 @@ class Act:
     number: int | None = None  # the chain number; None if the action isn't linked yet
     hash: str = ""  # of the chain up to this action
     token_prefix: str = ""
+    session: str = ""  # public id of the browser session
     rrsets: int = 0  # that a publication changed
     revision_kind: str = ""  # of all revisions of a publication, or empty if they differ
 
@@ -108,10 +110,11 @@ BEGINNING = Place()
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters for actions: the action (exact, or a prefix such as `token.`), user, time, texts and address.
+    """Filters for actions: the action (exact, or a prefix such as `token.`), user, time, texts, address and session.
 
     `since` is inclusive and `until` exclusive. Each of `texts` must occur in a displayed column (user, token, action,
-    target, reason or other details), or be a full request id. `address` is an address or the beginning of one.
+    target, reason or other details), or be a full request id. `address` and `session` are whole, or the
+    beginning of one.
     """
 
     action: str = ""
@@ -120,6 +123,7 @@ class Filters:
     until: datetime | None = None
     texts: tuple[str, ...] = ()
     address: str = ""
+    session: str = ""
 
 
 def acts_page(
@@ -271,8 +275,6 @@ def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEnt
             | Q(told__icontains=word)
             | Q(request_id=word)
         )
-    if filters.address:
-        found = found.filter(address__startswith=filters.address)
     return found if after.entry is None else found.filter(pk__lt=after.entry)
 
 
@@ -290,8 +292,6 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
                 | Q(request_id=word)
                 | _changed_zones(word)
             )
-    if filters.address:
-        found = found.filter(address__startswith=filters.address)
     return (found if after.publication is None else found.filter(pk__lt=after.publication)).order_by("-pk")
 
 
@@ -319,6 +319,10 @@ def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
         shared &= Q(at__gte=filters.since)
     if filters.until is not None:
         shared &= Q(at__lt=filters.until)
+    if filters.address:
+        shared &= Q(address__startswith=filters.address)
+    if filters.session:
+        shared &= Q(session__startswith=filters.session)
     return shared
 
 
@@ -338,6 +342,7 @@ def acts_of_entries(entries: Iterable[AuditEntry]) -> Iterator[Act]:
             entry.request_id,
             entry.details,
             token_prefix=entry.token.prefix if entry.token else "",
+            session=entry.session,
         )
 
 
@@ -359,6 +364,7 @@ def _acts_of_publications(publications: "QuerySet[Publication]") -> Iterator[Act
             row.request_id,
             {"channel": row.channel, "reason": row.reason, "zones": found.zones},
             token_prefix=row.token.prefix if row.token else "",
+            session=row.session,
             rrsets=found.rrsets,
             revision_kind=found.kind,
         )

@@ -66,9 +66,9 @@ WITH head AS (
     RETURNING sequence, epoch
 ), publication AS (
     INSERT INTO zones_publication (
-        sequence, epoch, at, author_id, token_id, channel, reason, form_id, address, request_id)
+        sequence, epoch, at, author_id, token_id, channel, reason, form_id, address, request_id, session)
     SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid,
-        %(address)s::inet, %(request_id)s FROM head
+        %(address)s::inet, %(request_id)s, %(session)s FROM head
     RETURNING sequence
 ), moved AS (
     SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
@@ -172,6 +172,7 @@ def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, A
         "form_id": acting.form_id,
         "address": origin.address,
         "request_id": origin.request_id,
+        "session": origin.session_of(),
         **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
         "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
     }
@@ -192,6 +193,7 @@ def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
         form_id=acting.form_id,
         address=origin.address,
         request_id=origin.request_id,
+        session=origin.session_of(),
     )
 
 

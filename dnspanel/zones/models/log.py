@@ -65,6 +65,7 @@ class Publication(models.Model):
     # The address that the request came from, and its id in the logs. Empty for the panel itself.
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
+    session = models.CharField(max_length=32, blank=True, default="", db_default="")
     # Set by the form: a form sent twice creates one publication.
     form_id = models.UUIDField(null=True, unique=True)
     # If a write was published in parts: the sequence of its first part. The first part has it too.

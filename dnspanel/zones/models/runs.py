@@ -38,6 +38,7 @@ class ZoneRun(models.Model):
     by_token = models.BooleanField(default=False)
     address = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True, default="")
+    session = models.CharField(max_length=32, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     dry_run = models.BooleanField()
     dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")

@@ -68,6 +68,7 @@ def begin(  # noqa: PLR0913  # the fields of a run
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
     run.by_token, run.address, run.request_id = run.token is not None, where.address, where.request_id
+    run.session = where.session_of()
     with transaction.atomic(durable=True):
         if form_id is not None and (first := model.objects.filter(form_id=form_id, author=user).first()):
             return first
@@ -149,7 +150,7 @@ def work(runs: "QuerySet[Run]", run_id: int, *, lock: Lock, take_batch: Callable
             if run is None or current_hold():
                 return False
             try:
-                with audit.coming_from(audit.Origin(run.address, run.request_id)):
+                with audit.coming_from(audit.origin_of(run)):
                     goes_on = take_batch(run)
             except (Stopped, PublishingOnHold):
                 return False

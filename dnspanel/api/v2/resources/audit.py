@@ -30,6 +30,7 @@ class ActSerializer(serializers.Serializer):
     target = serializers.CharField(help_text="Changed object, in words.")
     address = serializers.CharField(allow_null=True)
     request_id = serializers.CharField(allow_null=True, help_text="Id of the request, from the X-Request-ID header.")
+    session = serializers.CharField(allow_null=True, help_text="Id of the browser session; null for tokens.")
     details = serializers.DictField(help_text="More data about the act; the names depend on `action`.")
     number = serializers.IntegerField(
         allow_null=True, help_text="Position in the hash chain; null for the first seconds."
@@ -44,6 +45,7 @@ class Audit(V2View):
         parameters=[
             query_parameter("action", "Action: `token.create`, or `token.` for all token actions."),
             query_parameter("user", "User name of the author."),
+            query_parameter("session", "Id of the browser session, or its beginning."),
             query_parameter("q", "Part of the entry's text, a zone name, or a request id."),
             query_parameter("since", "Only entries at or after this time.", _DATE_TIME),
             query_parameter("until", "Only entries before this time.", _DATE_TIME),
@@ -60,6 +62,7 @@ class Audit(V2View):
         filters = Filters(
             action=text_parameter(query, "action"),
             user=text_parameter(query, "user"),
+            session=text_parameter(query, "session"),
             since=moment_parameter(query, "since"),
             until=moment_parameter(query, "until"),
             texts=(text,) if (text := text_parameter(query, "q")) else (),
@@ -75,6 +78,5 @@ _NONE_YET = 2**62
 
 
 def _json(act: Act) -> dict[str, Any]:
-    return row_json(
-        ActSerializer, act, address=act.address or None, request_id=act.request_id or None, hash=act.hash or None
-    )
+    nullable = ("address", "request_id", "session", "hash")
+    return row_json(ActSerializer, act, **{name: getattr(act, name) or None for name in nullable})

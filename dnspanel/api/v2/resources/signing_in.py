@@ -36,6 +36,7 @@ class SecondFactorSerializer(serializers.Serializer):
 class SessionSerializer(serializers.Serializer):
     """A session of a person."""
 
+    id = serializers.CharField(help_text="Id, as `session` in the audit log. It doesn't give access to the session.")
     address = serializers.CharField(allow_null=True, help_text="Address at the last use.")
     browser = serializers.CharField(help_text="Browser, as it identifies itself.")
     began_at = serializers.DateTimeField(allow_null=True, help_text="Time of the sign-in.")
@@ -133,6 +134,7 @@ def _sessions_json(user: User) -> dict[str, Any]:
     return {
         "data": [
             {
+                "id": each.public_id,
                 "address": each.address,
                 "browser": each.browser,
                 "began_at": stamp(each.began_at),

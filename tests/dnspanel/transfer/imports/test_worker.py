@@ -98,10 +98,10 @@ def test_its_publications_carry_from_where_it_was_started(make_import: MakeImpor
         work_through(job)
         import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
-    with audit.coming_from(audit.Origin("192.0.2.8", "req-2")):
+    with audit.coming_from(audit.Origin("192.0.2.8", "req-2", lambda: "1f3a")):
         import_jobs.start_apply(job=job, author=job_rights.actor_of_job(job), now=NOW)
     work_through(job)
-    assert Publication.objects.values_list("address", "request_id").get() == ("192.0.2.8", "req-2")
+    assert Publication.objects.values_list("address", "request_id", "session").get() == ("192.0.2.8", "req-2", "1f3a")
 
 
 def test_an_import_needs_no_storage_of_segments(make_import: MakeImport, settings: Any, tmp_path: Path) -> None:

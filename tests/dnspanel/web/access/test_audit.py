@@ -2,18 +2,23 @@
 
 import csv
 import json
+from uuid import uuid4
 
 import pytest
+from django.conf import settings
+from django.test import Client
 
+from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.audit import audit
-from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.models import AuditEntry, Session, User
 from dnspanel.web.access.audit import MOST_ENTRIES, filters_of
 from dnspanel.zones.audit import audit_links
-from dnspanel.zones.audit.audit_trail import Filters
+from dnspanel.zones.audit.audit_trail import Filters, acts_page
+from dnspanel.zones.audit.audit_verify import verify_chain
 from dnspanel.zones.models import AuditLink
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
-from tests.people import NOW
+from tests.people import NOW, PASSWORD
 from tests.publishing import change_rrsets
 
 
@@ -23,6 +28,7 @@ from tests.publishing import change_rrsets
         ("", Filters()),
         ("action:Token. who:alice", Filters(action="token.", user="alice")),
         ('from:192.0.2. "web ops" shop', Filters(address="192.0.2.", texts=("web ops", "shop"))),
+        ("session:1F3a", Filters(session="1f3a")),
         ("a:b\0c", Filters(texts=("a:b", "c"))),
     ],
 )
@@ -33,7 +39,7 @@ def test_a_search_is_read_word_by_word(search: str, filters: Filters) -> None:
 def test_a_filter_that_there_is_not_is_told_beside_the_list(browser: Browser, alice: User) -> None:
     page = browser(alice).get("/audit/", {"q": "user:alice who:alice"}).content.decode()
     assert "Unknown filters, searched as text: <code>user:</code>." in " ".join(page.split())
-    assert "<code>who:</code>, <code>action:</code>, <code>from:</code>" in page
+    assert "<code>who:</code>, <code>action:</code>, <code>from:</code>, <code>session:</code>" in page
     assert "unknown-filters" not in browser(alice).get("/audit/", {"q": "who:alice from:2001:db8:: b"}).content.decode()
 
 
@@ -166,3 +172,45 @@ def test_the_chain_is_checked_by_a_button_and_the_page_says_what_came_of_it(
     page = client.get("/audit/").content.decode()
     assert "broken" in page
     assert "is missing" in page
+
+
+def test_acts_and_publications_of_one_session_are_found_from_the_list_of_sessions(
+    alice: User,
+) -> None:
+    """Previously the log had the address of an act, but not the session."""
+    laptop, phone = Client(), Client()
+    for client in (laptop, phone):
+        client.post("/sign-in/", {"login": "alice", "password": PASSWORD})
+    laptop.post("/teams/new/", {"name": "Web"})
+    servers = {"nameservers": "ns1.example.net.", "hostmaster": "h@example.net"}
+    laptop.post("/zones/new/", {"names": "shop.test", **servers, "form_id": str(uuid4())})
+    phone.post("/teams/new/", {"name": "Ops"})
+    ids = {client: Session.objects.get(pk=client.session.session_key).public_id for client in (laptop, phone)}
+
+    actor = actor_of(alice)
+    assert actor is not None
+
+    def found(session: str) -> list[str]:
+        return [act.action for act in acts_page(actor, filters=Filters(session=session))[0]]
+
+    assert found(ids[laptop]) == found(ids[laptop][:8]) == ["publish", "team.create", "sign-in"]
+    assert found(ids[phone]) == ["team.create", "sign-in"]
+    assert f"?q=session:{ids[phone]}" in laptop.get("/account/signing-in/").content.decode()
+    page = laptop.get("/audit/", {"q": f"session:{ids[laptop]}"}).content.decode()
+    assert f"Session {ids[laptop][:8]}" in page
+    entry = AuditEntry.objects.get(target="Ops")
+    assert ids[phone] in laptop.get(f"/audit/entry/{entry.pk}/").content.decode()
+    # A made-up cookie is no session, and says nothing in the log.
+    stranger = Client()
+    stranger.cookies[settings.SESSION_COOKIE_NAME] = "a" * 32
+    stranger.post("/sign-in/", {"login": "alice", "password": "wrong"})
+    assert AuditEntry.objects.get(action="sign-in.failed").session == ""
+
+
+def test_the_chain_covers_the_session(alice: User) -> None:
+    with audit.coming_from(audit.Origin("192.0.2.7", "one", lambda: "1f3a")):
+        audit.record(action="team.create", by=alice, now=NOW, target="Web")
+    audit_links.link_new_acts()
+    assert verify_chain().faults == ()
+    AuditEntry.objects.filter(session="1f3a").update(session="")
+    assert len(verify_chain().faults) == 1

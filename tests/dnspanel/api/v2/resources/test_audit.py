@@ -17,6 +17,8 @@ def test_acts_say_who_by_which_token_from_where_and_in_which_request(api: MakeAp
     assert act["actor"] == {"kind": "token", "user": "alice", "token": named}
     assert act["address"] == "192.0.2.10"
     assert act["request_id"] == made.headers["X-Request-ID"]
+    assert act["session"] is None
+    assert admin.get(AUDIT, session="1f3a").json()["items"] == []
 
 
 def test_publications_are_among_the_acts(api: MakeApi, make_zone: MakeZone) -> None:
