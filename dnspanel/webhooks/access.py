@@ -91,7 +91,7 @@ def _sees_like_a_person(actor: Actor) -> bool:
     owner = actor_of(actor.user)
     return (
         owner is not None
-        and actor.permissions >= owner.permissions - {Permission.SECRETS, Permission.APPROVE}
+        and actor.permissions >= owner.permissions - {Permission.SECRETS, Permission.APPROVE, Permission.LUA}
         and any(Right.READ in grant.rights and grant.everywhere and not grant.is_limited for grant in actor.scope or ())
     )
 

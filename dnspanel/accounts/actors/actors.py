@@ -124,6 +124,7 @@ class Permission(StrEnum):
     PEOPLE = gettext_noop("invite people and change roles")
     AUDIT = gettext_noop("read the audit log")
     SECRETS = gettext_noop("reveal TSIG key secrets again (own keys only)")
+    LUA = gettext_noop("publish LUA records, which run code on nodes")
     # Approval is meant for a second person, so a token needs this permission to approve.
     APPROVE = gettext_noop("approve and decline requests with a token")
 

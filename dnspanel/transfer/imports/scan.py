@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -30,6 +29,7 @@ from dnspanel.zones.models import Signing
 from dnspanel.zones.names import nesting
 from dnspanel.zones.publishing.first_signing import BroughtSigning
 from dnspanel.zones.publishing.ready_zones import ExistingZone, allocate_zone_ids, existing_zones
+from dnspanel.zones.rights import access
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.rules.violations import Severity
@@ -154,14 +154,14 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
     """Return a function that parses a document with this job's options."""
     options, include = Options.from_json(job.options), include_for(job)
     unanswered, serial = reasons_against(DEPENDING), first_serial(job.created_at)
-    ours = server_set_of(job)
+    ours, allow_lua = server_set_of(job), access.may_publish_lua(job_rights.actor_of_job(job))
 
     def parse(document: Document) -> ParsedZone:
         return read_zone(
             document,
             options=options,
             include=lambda included: include(document.path, included),
-            allow_lua=settings.ALLOW_LUA_RECORDS,
+            allow_lua=allow_lua,
             unanswered=unanswered,
             first_serial=serial,
             ours=ours.servers if ours else None,

@@ -41,10 +41,10 @@ def report_notes(reader: Reader) -> None:
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
         reason = ngettext(
-            "{count:,} LUA record left out. LUA records run code on the name servers and must first be "
-            "allowed in the settings.",
-            "{count:,} LUA records left out. LUA records run code on the name servers and must first be "
-            "allowed in the settings.",
+            "{count:,} LUA record left out. LUA records run code on the name servers, so the operator must "
+            "allow them, and you need the permission for them.",
+            "{count:,} LUA records left out. LUA records run code on the name servers, so the operator must "
+            "allow them, and you need the permission for them.",
             count,
         ).format(count=count)
         reader.warn(place, Unreadable(reason, "lua-left-out"))

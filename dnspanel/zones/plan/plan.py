@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.conf import settings
-
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
@@ -20,6 +18,7 @@ from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import across_zones
 from dnspanel.zones.plan.across_zones import Move
 from dnspanel.zones.plan.merge import Conflict, Edit, Merged, merge
+from dnspanel.zones.rights import access
 from dnspanel.zones.rules.computed_types import reasons_against
 from dnspanel.zones.rules.neighbourhood import alias_target, name_below, names_to_know, targets_of, with_ancestors
 from dnspanel.zones.rules.rules import BREAKING_DS, check_zone, needs_alias
@@ -128,6 +127,7 @@ def plan_zones(
             now,
             None if answered is None else answered.get(zone.name, {}),
             around.get(zone_id),
+            author,
             is_presigned=zone_id in presigned,
         )
         for zone_id, (zone, _) in edits.items()
@@ -206,10 +206,12 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     now: datetime,
     answered: Mapping[str, str] | None,
     around: _Around | None,
+    author: Author,
     *,
     is_presigned: bool,
 ) -> ZonePlan:
     """Return the plan for one zone. If `answered` is None, skip the rules. `around` is None if nothing changes."""
+    violations = () if answered is None or around is None else _violations(zone, merged, around, answered, author)
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
     edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
@@ -222,7 +224,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
         changes=tuple(changes),
         already_so=merged.already_so,
         conflicts=merged.conflicts,
-        violations=() if answered is None or around is None else tuple(_violations(zone, merged, around, answered)),
+        violations=tuple(violations),
         guard=tuple(_guard(zone, changes)) if answered is not None else (),
     )
 
@@ -250,11 +252,13 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
     return (relative_key(change.name, zone) if inside else b"\xff", change.type)
 
 
-def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
+def _violations(
+    zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str], author: Author
+) -> Iterator[Violation]:
     """Yield the violations in changed RRsets, and new violations in RRsets related to them."""
     changed = {change.key for change in merged.apply}
     before, after, below = around.before, around.after, around.below
-    allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
+    allow_lua, unanswered = access.may_publish_lua(author), reasons_against(_types_for(zone.name, merged.apply))
     found = check_zone(
         zone.name, after, changed, below=below, answered_by=answered, allow_lua=allow_lua, unanswered=unanswered
     )

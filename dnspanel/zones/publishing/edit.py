@@ -148,7 +148,7 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
         server_set = server_sets.default_set(None if team is None else team.pk)
     begins = replace(apex, nameservers=_servers(apex.nameservers), server_set=server_set)
     content = begins.complete(name, rrsets, acting.now)
-    _refuse_errors(name, content)
+    _refuse_errors(name, content, acting.author)
 
     def begin() -> None:
         if apex.soa_edit is not None:
@@ -227,7 +227,7 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     content = [(zone.name, begins.complete(zone.name, zone.rrsets or (), acting.now)) for zone in zones]
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
-            _refuse_errors(name, rrsets)
+            _refuse_errors(name, rrsets, acting.author)
     readable.refuse_unreadable(content)
 
     def write_rest() -> None:
@@ -391,7 +391,7 @@ def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RR
         )
 
 
-def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
+def _refuse_errors(zone: str, content: Sequence[RRset], author: Author) -> None:
     by_key: dict[tuple[str, int], RRset] = {}
     for rrset in content:
         if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
@@ -406,7 +406,7 @@ def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
         by_key,
         by_key.keys(),
         below=names_below(zone, content),
-        allow_lua=settings.ALLOW_LUA_RECORDS,
+        allow_lua=access.may_publish_lua(author),
         unanswered=reasons_against(types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in by_key else types),
     )
     errors = [violation for violation in violations if violation.severity == Severity.ERROR]

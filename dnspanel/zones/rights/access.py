@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actors import (
@@ -170,6 +171,11 @@ def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
+
+
+def may_publish_lua(author: Author) -> bool:
+    """Return True if LUA records are on, and the author has the permission for them. The panel itself has it."""
+    return settings.ALLOW_LUA_RECORDS and (author is None or can(author, Permission.LUA))
 
 
 def require(author: Person | None, permission: Permission) -> None:

@@ -75,7 +75,7 @@ def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Ite
         yield error(
             rrset,
             "lua-refused",
-            gettext("LUA records run code on the name servers, so the operator must allow them first"),
+            gettext("LUA records run code on the name servers: the operator must allow them, and you need permission"),
         )
     elif rrset.type in near.unanswered and rrset.served:
         yield error(rrset, "type-unanswered", near.unanswered[rrset.type])

@@ -24,7 +24,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
-from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
+from dnspanel.zones.builders.catalogue import BUILDERS, LUA, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
 from dnspanel.zones.drafts import draft
@@ -114,8 +114,9 @@ class Building:
 def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List the builders and snippets for this zone."""
     zone = access.zone_for_editing(request.user, zone_name)
+    records = (*RECORDS, LUA) if access.may_publish_lua(request.user) else RECORDS
     context: dict[str, object] = {
-        "groups": ((gettext("Records for mail and certificates"), RECORDS), (gettext("Mail providers"), SNIPPETS)),
+        "groups": ((gettext("Records for one purpose"), records), (gettext("Mail providers"), SNIPPETS)),
         "own_snippets": templates_visible_to(request.user).filter(kind=TemplateKind.SNIPPET),
         "may_make": may_make_templates(request.user),
     }
@@ -130,7 +131,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
     """
     zone = access.zone_for_editing(request.user, zone_name)
     builder = BUILDERS.get(key)
-    if builder is None:
+    if builder is None or (builder is LUA and not access.may_publish_lua(request.user)):
         raise Http404(key)
     if request.method != "POST":
         return _show(request, zone, _open_builder(request, zone, builder))

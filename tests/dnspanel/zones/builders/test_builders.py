@@ -1,5 +1,5 @@
 """The conversion between builder fields and records: `builders.builder_pieces`, `builders.spf`, `builders.dkim`,
-`builders.reports`, `builders.authorities`, `builders.providers` and `builders.catalogue`.
+`builders.reports`, `builders.authorities`, `builders.lua`, `builders.providers` and `builders.catalogue`.
 """
 
 import base64
@@ -246,13 +246,14 @@ def test_names_of_a_provider_have_the_domain_in_them() -> None:
 @pytest.mark.parametrize("key", sorted(BUILDERS))
 def test_what_a_builder_makes_breaks_no_rule_and_is_made_once(key: str) -> None:
     typed = {"public_key": base64.b64encode(spki(RSA)).decode(), "id": "1", "rua": "r@x.test", "token": "t", "key": "k"}
+    typed |= {"template": "port", "addresses": "192.0.2.1"}
     builder = BUILDERS[key]
     values = {field.name: typed.get(field.name, field.default) for field in builder.fields}
     rrsets = build_rrsets(builder, ZONE, values, {}, 3600)
     assert {(each.name, each.type) for each in rrsets} <= set(builder.keys(ZONE, values))
     apex = [rr("@ 300 SOA ns1.x.test. h.x.test. 1 2 3 4 5"), rr("@ 300 NS ns1.x.test. | ns2.x.test.")]
     zone = {(each.name, each.type): each for each in (*apex, *rrsets)}
-    violations = check_zone(ZONE, zone, set(zone))
+    violations = check_zone(ZONE, zone, set(zone), allow_lua=True)
     assert [each for each in violations if each.severity == "error"] == []
     present = {(each.name, each.type): each for each in rrsets}
     assert build_rrsets(builder, ZONE, values, present, 60) == []
@@ -279,3 +280,39 @@ def test_whatever_is_present_is_read_into_fields(key: str, texts: list[str]) -> 
     values = defaults | builder.read(ZONE, present)
     with suppress(BadFields):
         build_rrsets(builder, ZONE, values, present, 3600)
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"template": "port", "port": "25"}, "ifportup(25, {'192.0.2.1', '192.0.2.2'})"),
+        ({"template": "url", "url": "https://a.test/up"}, "ifurlup('https://a.test/up', {'192.0.2.1', '192.0.2.2'})"),
+        (
+            {"template": "failover", "url": "http://a.test/"},
+            "ifurlup('http://a.test/', {{'192.0.2.1'}, {'192.0.2.2'}})",
+        ),
+        ({"template": "random"}, "pickrandom({'192.0.2.1', '192.0.2.2'})"),
+        ({"template": "client"}, "pickhashed({'192.0.2.1', '192.0.2.2'})"),
+    ],
+)
+def test_a_template_makes_a_lua_record_and_keeps_those_of_other_types(values: dict[str, str], code: str) -> None:
+    values = {"addresses": "192.0.2.1, 192.0.2.2", **values}
+    before = '@ 300 LUA AAAA "pickrandom({})"'
+    assert set(made("lua", values, before)["@ LUA"]) == {f'A "{code}"', 'AAAA "pickrandom({})"'}
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"addresses": "2001:db8::1"}, "addresses"),
+        ({"addresses": "192.0.2.1'}) os.exit() --"}, "addresses"),
+        ({"addresses": "192.0.2.1", "template": "url", "url": "https://a.test/'}) os.exit() --"}, "url"),
+        ({"addresses": "192.0.2.1", "template": "failover"}, "url"),
+        ({"addresses": "192.0.2.1", "template": "other"}, "template"),
+        ({"addresses": "192.0.2.1", "type": "TXT"}, "type"),
+    ],
+)
+def test_values_of_a_template_cannot_be_code(values: dict[str, str], field: str) -> None:
+    with pytest.raises(BadFields) as caught:
+        made("lua", {"template": "port", **values})
+    assert list(caught.value.faults) == [field]

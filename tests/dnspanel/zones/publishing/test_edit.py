@@ -122,13 +122,15 @@ def test_of_many_zones_none_is_made_when_one_name_is_taken_or_given_twice(bob: U
     assert Zone.objects.count() == 1
 
 
-def test_bulk_refuses_lua_and_names_outside_of_the_zone(bob: User, settings: Any) -> None:
+def test_bulk_refuses_lua_and_names_outside_of_the_zone(alice: User, bob: User, settings: Any) -> None:
     stray, lua = rr("www.other.test. 300 A 192.0.2.1"), rr('www 300 LUA A "createReverse()"')
     for wrong in (stray, lua):
         with pytest.raises(RuleViolations):
             edit.create_zones(zones=[edit.NewZone(ZONE, [wrong])], acting=Acting(bob, "import", NOW))
     settings.ALLOW_LUA_RECORDS = True
-    edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], acting=Acting(bob, "import", NOW))
+    with pytest.raises(RuleViolations):  # an editor lacks the permission
+        edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], acting=Acting(bob, "import", NOW))
+    edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], acting=Acting(alice, "import", NOW))
 
 
 def test_a_deleted_zone_lies_in_the_trash_with_everything_and_drafts_forget_it(bob: User, zone: Zone) -> None:
