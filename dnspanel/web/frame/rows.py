@@ -111,8 +111,8 @@ class DisplayRow(PatternRow):
 
     @property
     def has_fields(self) -> bool:
-        """True if the RRset's type has a form with labeled fields."""
-        return self.row.change.type in LAYOUTS
+        """True if the RRset's type has a form with labeled fields for the parts of its values."""
+        return (layout := LAYOUTS.get(self.row.change.type)) is not None and layout.has_parts
 
     @cached_property
     def query(self) -> str:

@@ -89,6 +89,11 @@ class Layout:
     groups: Mapping[str, int] = field(default_factory=dict)  # fields with several words
 
     @property
+    def has_parts(self) -> bool:
+        """True if a value has several fields. A row's own line is enough for a value with one field."""
+        return len(self.all_fields) > 1 or self.all_fields[0].is_long
+
+    @property
     def all_fields(self) -> tuple[Field, ...]:
         return self.fields + self.parameters
 
@@ -140,6 +145,8 @@ def text_of(field: Field, word: str) -> str:
         return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
     if field.kind is Kind.STRINGS:
         return _text_of_strings(word)
+    if field.kind is Kind.REST:
+        return word
     if field.kind is Kind.LIST:  # spaces after commas are not part of the value
         return unquote_text(word).replace(" ", _SPACE)
     return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.typed import certificate_layouts
 from dnspanel.zones.typed.fields import Field, Kind, Layout, u8, u16, u32
+from dnspanel.zones.typed.rare_layouts import RARE
 from replication.dns import rdtypes
 
 _LATER_NAME = _("Enter a name. A name without a trailing dot is relative to the zone.")
@@ -289,4 +290,4 @@ _LAYOUTS = (
         ),
     ),
 )
-LAYOUTS: Mapping[int, Layout] = {layout.type: layout for layout in _LAYOUTS}
+LAYOUTS: Mapping[int, Layout] = {layout.type: layout for layout in (*_LAYOUTS, *RARE)}

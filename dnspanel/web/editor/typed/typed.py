@@ -38,7 +38,6 @@ from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 TYPED_NAMES = sorted(map(rdata.type_to_text, LAYOUTS))
-OTHER_NAMES = [name for name in TYPE_NAMES if name not in TYPED_NAMES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ class Panel:
 
     @property
     def other_names(self) -> list[str]:
-        """The types without fields, and the current type if it is unknown."""
-        return OTHER_NAMES if not self.type or self.type in TYPE_NAMES else [self.type, *OTHER_NAMES]
+        """The current type, if it has no fields."""
+        return [self.type] if self.type and self.type not in TYPED_NAMES else []
 
     @property
     def name_fault(self) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.layouts import LAYOUTS
+from dnspanel.zones.typed.rare_layouts import BRID, HHIT, WALLET
 from dnspanel.zones.typed.rdata_fields import (
     OF_ALL,
     blank_fields,
@@ -50,6 +51,13 @@ def _in_a_list(raw: bytes) -> str:
 
 def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
+
+
+keys = st.binary(min_size=3, max_size=90).map(_base64)
+
+
+def _groups(raw: bytes) -> str:
+    return raw.hex(":", 2)
 
 
 def joined(*parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -105,7 +113,44 @@ TEXTS: dict[int, st.SearchStrategy[str]] = {
     rdtypes.AFSDB: joined(u16, owners),
     rdtypes.KX: joined(u16, owners),
     rdtypes.RP: joined(owners, owners),
+    rdtypes.A: v4,
+    rdtypes.AAAA: v6,
+    **dict.fromkeys((rdtypes.CNAME, rdtypes.DNAME, rdtypes.ALIAS, rdtypes.PTR, rdtypes.NS), owners),
+    **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), owners),
+    rdtypes.MINFO: joined(owners, owners),
+    rdtypes.HINFO: joined(strings, strings),
+    **dict.fromkeys((rdtypes.KEY, rdtypes.RKEY, rdtypes.DNSKEY, rdtypes.CDNSKEY), joined(u16, u8, u8, keys)),
+    rdtypes.IPSECKEY: joined(u8, st.just("1"), u8, v4, keys)
+    | joined(u8, st.just("2"), u8, v6, keys)
+    | joined(u8, st.just("3"), u8, owners, keys)
+    | joined(u8, st.just("0"), st.just("0"), st.just(".")),
+    **dict.fromkeys((rdtypes.OPENPGPKEY, rdtypes.DHCID, HHIT, BRID), keys),
+    rdtypes.ZONEMD: joined(u32, st.just("1"), st.just("1"), st.binary(min_size=48, max_size=48).map(bytes.hex)),
+    rdtypes.CSYNC: joined(u32, u16, st.sampled_from(["A", "A NS AAAA", "NS TYPE1234"])),
+    rdtypes.APL: st.lists(v4.map("1:{}/32".format) | v6.map("!2:{}/128".format), min_size=1, max_size=9).map(" ".join),
+    rdtypes.EUI48: st.binary(min_size=6, max_size=6).map(lambda raw: raw.hex("-")),
+    rdtypes.EUI64: st.binary(min_size=8, max_size=8).map(lambda raw: raw.hex("-")),
+    rdtypes.L32: joined(u16, v4),
+    **dict.fromkeys((rdtypes.NID, rdtypes.L64), joined(u16, st.binary(min_size=8, max_size=8).map(_groups))),
+    rdtypes.LP: joined(u16, owners),
+    rdtypes.LUA: joined(st.sampled_from(["A", "AAAA", "TXT"]), strings),
+    WALLET: st.lists(strings, min_size=1, max_size=3).map(" ".join),
 }
+
+
+def test_every_type_that_powerdns_serves_has_fields() -> None:
+    assert LAYOUTS.keys() >= rdtypes.SERVED_TYPES
+
+
+@pytest.mark.parametrize(("number", "name"), [(WALLET, "WALLET"), (HHIT, "HHIT"), (BRID, "BRID")])
+def test_types_that_are_newer_than_powerdns_have_their_names(number: int, name: str) -> None:
+    assert rdata.type_to_text(number) == name
+    assert rdata.type_from_text(name.lower()) == number
+
+
+def test_a_type_without_fields_takes_its_rdata_as_bytes() -> None:
+    assert 1234 not in LAYOUTS
+    assert rdata.to_wire(1234, rdata.parse(1234, "\\# 2 ab cd")) == bytes.fromhex("abcd")
 
 
 @pytest.mark.parametrize("type", sorted(LAYOUTS), ids=rdata.type_to_text)

@@ -132,7 +132,7 @@ def test_another_type_keeps_what_has_the_same_name(client: Client) -> None:
     changed = fields_in(response)
     assert changed["fields_of"] == "URI"
     assert (changed["v0-target"], changed["ttl"], changed["name"]) == ("mail", "5m", "_x._tcp")
-    as_text = client.post(FORM, fields | {"type": "A", "act": "type"})
+    as_text = client.post(FORM, fields | {"type": "TYPE1234", "act": "type"})
     assert as_text.context["panel"].form["values"].value() == "10 0 25 mail"
 
 
@@ -172,7 +172,7 @@ def test_a_name_without_its_dot_is_asked_about(client: Client, zone: Zone, bob: 
         ("@ MX 30 third", {"v0-preference": "10", "v2-preference": "30", "count": "3", "old_name": "example.test."}),
         ("www CAA", {"name": "www", "fields_of": "CAA", "v0-tag": "issue"}),
         ("_x._tcp SRV 1 2 mail", {"name": "_x._tcp", "tab": "raw", "values": "1 2 mail"}),
-        ("www A 192.0.2.1", {"name": "www", "type": "A", "tab": "raw", "values": "192.0.2.1"}),
+        ("www A 192.0.2.1", {"name": "www", "type": "A", "tab": "fields", "v0-address": "192.0.2.1"}),
         ("www", {"name": "www", "type": "MX"}),
     ],
 )
