@@ -18,6 +18,7 @@ from dnspanel.transfer import job_rights
 from dnspanel.transfer.imports import import_plan, scan, stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, with_source_chains
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.transfer.signals import zones_created
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
@@ -43,6 +44,7 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
         with transaction.atomic(durable=True):
             scan.forget_scan(piece=piece)
         return False
+    zones_created.send(sender=ImportJob, job=job, piece=piece, now=now)
     if piece.changed_in is None:
         _change(job, piece, now)
     _end(job, piece)
