@@ -22,6 +22,7 @@ from replication.store.snapshot import snapshot_id
 from replication.wire.front_messages import FrontSettings
 from replication.wire.protocol import (
     ACK_PATH,
+    ASKED_PATH,
     CERTIFICATE_PATH,
     CHECK_PATH,
     COMPUTED_TYPES_PATH,
@@ -42,6 +43,7 @@ from replication.wire.protocol import (
     UPGRADE_PATH,
     ZONES_PATH,
     Ack,
+    AskedReport,
     ComputedTypes,
     Sample,
     ServedZone,
@@ -211,6 +213,10 @@ class NodeClient:
         if not isinstance(answer, dict):
             raise BadBytes(what="top of zones", reason=f"{answer!r:.80} is not one")
         return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
+
+    def asked(self, taken: str) -> AskedReport:
+        """Return the questions since the report with the id `taken`. Raise the errors of `top_of_zones`."""
+        return AskedReport.from_json(self._get(f"{ASKED_PATH}?{urlencode({'taken': taken})}"))
 
     def log(self) -> list[str]:
         """Return the agent's last log lines, oldest first. Raise NodeUnreachable, or Refused if it is too old."""

@@ -251,7 +251,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         else:
             self._answer(200, encode_message(message))
 
-    def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
+    def _answer_with(self, act: Callable[[], Any]) -> None:
         """Run `act`, and respond with its result or its error."""
         try:
             message = act()

@@ -17,6 +17,7 @@ from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.kept_sealing_keys import SealingKeys
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
+from replication.agent.powerdns.asked import AskedCounter
 from replication.agent.powerdns.observe import INTERVAL_SECONDS, Observer, read_counters
 from replication.agent.powerdns.pdns_api import PdnsApi
 from replication.agent.powerdns.powerdns_computed_types import ComputedTypesKeeper
@@ -97,6 +98,7 @@ class AgentNode:
         )
         self.applier.prove_computed = self.computed_types.prove
         self.observer = Observer(partial(read_counters, api))
+        self.asked = AskedCounter(self._store, config.dns_port, counters=lambda: self.observer.counters)
         self._started_at = time.time()
         self._has_checked = threading.Event()
         self.server = self._agent_server(api)
@@ -155,6 +157,7 @@ class AgentNode:
         if self._metrics is not None:
             self._metrics.shutdown()
         self.scanner.stop()
+        self.asked.stop()
         self.applier.stop()
         self.rebuild.probed.set()
         checking.join()
@@ -201,6 +204,7 @@ class AgentNode:
             observer=self.observer,
             status=self.status,
             top_lists=top_lists,
+            asked=self.asked,
             scanner=self.scanner,
             store=self._store,
             snapshots=self.snapshots,

@@ -69,6 +69,7 @@ CHECK_PATH = "/v1/check"
 ZONES_PATH = "/v1/zones"
 TOP_PATH = "/v1/top"
 TOP_ZONES_PATH = "/v1/top/zones"
+ASKED_PATH = "/v1/asked"
 LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
@@ -358,6 +359,28 @@ class Top:
             return cls(float(message["at"]), questions=int(message.get("questions", 0)), **found)
         except (KeyError, TypeError, ValueError) as exc:
             raise BadBytes(what="top", reason=f"{message!r:.80} is not one") from exc
+
+
+class AskedReport(NamedTuple):
+    """The questions for RRsets from `begin` to `end` (unix time). With a `problem`, there were more questions.
+
+    Without an `id`, nothing was counted because of the problem. Sent as a JSON array.
+    """
+
+    id: str
+    begin: float
+    end: float
+    problem: str
+    counts: tuple[tuple[int, str, int, int], ...]  # zone id, relative key in hex, type, number of questions
+
+    @classmethod
+    def from_json(cls, message: list[Any]) -> "AskedReport":
+        try:
+            id_, begin, end, problem, counts = message
+            found = tuple((int(z), bytes.fromhex(rel).hex(), int(type), int(n)) for z, rel, type, n in counts)
+            return cls(str(id_), float(begin), float(end), str(problem), found)
+        except (TypeError, ValueError) as exc:
+            raise BadBytes(what="asked report", reason=f"{message!r:.80} is not one") from exc
 
 
 class Sample(NamedTuple):

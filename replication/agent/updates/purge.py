@@ -66,7 +66,7 @@ from replication.agent.powerdns.zonecache import MAX_SINGLE, REDISCOVER_SECONDS,
 from replication.dns import rdtypes
 from replication.errors import NotServed
 from replication.store.applying import POSITION_ZONE
-from replication.verify import encode_question
+from replication.verify import connect_socket, encode_question
 from replication.wire.position import Position
 
 COMMAND_SECONDS = 2.0
@@ -177,11 +177,8 @@ class Receivers:
         self._sockets = {}
 
     def _open(self) -> None:
-        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
         while len(self._sockets) < self._count:
-            sock = socket.socket(family, socket.SOCK_DGRAM)
-            sock.setblocking(False)  # noqa: FBT003  # it takes no names
-            sock.connect((self._address, self._port))
+            sock = connect_socket(self._address, self._port)
             self._sockets[sock.fileno()] = sock
             self._poll.register(sock, select.POLLIN)
 
