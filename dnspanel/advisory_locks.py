@@ -40,6 +40,7 @@ class Lock(IntEnum):
     UNPROVEN = 11  # querying nodes for zones that failed validation
     FRONTS = 12  # sending settings to fronts
     COMPLAINTS = 13  # storing problems that checks found in published zones
+    COUNTING = 14  # storing the questions that nodes counted
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import

@@ -84,10 +84,8 @@ SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
 OIDC_NETWORKS = envnetworks("PANEL_OIDC_NETWORKS", "")
 # Destinations of the audit log may have public addresses or addresses in these networks.
 EVIDENCE_NETWORKS = envnetworks("PANEL_EVIDENCE_NETWORKS", "")
-
 # Secondaries may have public addresses or addresses in these networks.
 SECONDARY_NETWORKS = envnetworks("PANEL_SECONDARY_NETWORKS", "")
-
 # Prometheus may read /metrics from these networks without a token.
 METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
 
@@ -371,6 +369,8 @@ STORAGES = {
 }
 # The number of days that the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
 LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
+# Whether nodes count the questions for each RRset. The panel keeps the counts for 100 days.
+COUNT_QUESTIONS = envbool("PANEL_COUNT_QUESTIONS", default=False)
 # The days for which history is kept; 0: for ever. See `zones.log.prune_history` and `zones.audit.prune_links`.
 KEEP_DAYS = envseconds("PANEL_KEEP_DAYS", "history=0,dynamic=90,audit=0,imports=0")
 if any(0 < days < 30 for days in KEEP_DAYS.values()):

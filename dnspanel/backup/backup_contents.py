@@ -13,7 +13,8 @@ import psycopg
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 # Tables that are left empty in archives and restored panels. No one should be able to sign in, use an invitation or
-# enroll a node with an archive. Rate limits, answers for retries and handled messages are useless later.
+# enroll a node with an archive. Rate limits, answers for retries and handled messages are useless later, and questions
+# are what people asked for.
 LEFT_OUT = (
     "django_session",
     "accounts_session",
@@ -22,6 +23,8 @@ LEFT_OUT = (
     "fleet_enrolmentcode",
     "api_rememberedanswer",
     "gateway_takenmessage",
+    "zones_askedrrset",
+    "zones_countingnode",
 )
 
 _COUNTED = {

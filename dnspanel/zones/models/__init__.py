@@ -6,6 +6,7 @@ Models store and constrain data. Only modules with the tag *Verbs* write it, suc
 query for each row.
 """
 
+from dnspanel.zones.models.asked import AskedRRset, CountingNode
 from dnspanel.zones.models.audit import AuditChain, AuditLink
 from dnspanel.zones.models.dnssec import (
     AcceptedBreak,

@@ -5,13 +5,26 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeVar
 
-from django.db.models import BooleanField, Case, F, Func, IntegerField, JSONField, Q, QuerySet, TextField, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    F,
+    Func,
+    IntegerField,
+    JSONField,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 
-from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.search import terms, warned_zones
+from dnspanel.zones.models import AskedRRset, Operation, Zone
+from dnspanel.zones.search import asked_rrsets, terms, warned_zones
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 
@@ -90,6 +103,8 @@ def condition(term: terms.Term) -> Q:
             return in_values(str(text))
         case terms.Filter.COMMENT, text:
             return in_comment(str(text))
+        case terms.Filter.ASKED, terms.Since() as since:
+            return is_asked(since)
         case terms.Filter.TAG, text:
             return has_tag(str(text))
         case terms.Filter.HAS, text:
@@ -135,6 +150,16 @@ def in_values(text: str) -> Q:
 def in_comment(text: str) -> Q:
     """Return the query condition for comments (of RRsets or values) that contain the text, ignoring case."""
     return ~Q(said="") & Q(said__icontains=text)
+
+
+def is_asked(since: terms.Since) -> Q:
+    """Return the query condition for RRsets that nodes were asked for in this time, or weren't asked for since."""
+    at = {name: OuterRef(name) for name in ("zone_id", "owner_key", "type")}
+    rows = AskedRRset.objects.filter(**at, day__gte=asked_rrsets.day_of(since.after or since.before))
+    if since.after and since.before:
+        rows = rows.filter(day__lt=asked_rrsets.day_of(since.before))
+    asked = warned_zones.row_by_row(rows)
+    return asked if since.after else ~asked
 
 
 def has_tag(text: str) -> Q:

@@ -47,6 +47,7 @@ class Filter(StrEnum):
     NAME = "name"
     VALUE = "value"
     COMMENT = "comment"
+    ASKED = "asked"
     # For their zones.
     ZONE = "zone"
     TAG = "tag"
@@ -62,7 +63,7 @@ class Filter(StrEnum):
 
 
 FILTERS = tuple(sorted(kind for kind in Filter if kind))
-OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT})
+OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ASKED})
 OF_ZONES = frozenset(
     {
         Filter.ZONE,
@@ -103,7 +104,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A range for the last change, from `after` up to but excluding `before`: times, ages, or None for no bound."""
+    """A range for the last change or question, from `after` up to but excluding `before`: times, ages, or no bound."""
 
     after: datetime | timedelta | None = None
     before: datetime | timedelta | None = None
@@ -117,7 +118,7 @@ class Term:
     """One word of a search: its filter, its parsed meaning, whether it is negated, and the word as typed.
 
     `meaning` is usually a string. For a WORD, it can be an address or a network. For TYPE, it is a set of type numbers.
-    For TTL, it is a Span. For SERIAL, it is a Span or the first digits, and for CHANGED a Since.
+    For TTL, it is a Span. For SERIAL, it is a Span or the first digits, and for CHANGED and ASKED a Since.
     """
 
     filter: Filter
@@ -406,7 +407,11 @@ def _within(span: Span, most: int) -> Span:
     return Span(low, high)
 
 
-def _parse_changed(text: str) -> Since:
+def _since(kind: Filter) -> Callable[[str], Since]:
+    return lambda text: _parse_since(text, kind)
+
+
+def _parse_since(text: str, kind: Filter) -> Since:
     match = _COMPARED.fullmatch(text)
     assert match is not None
     sign, moment = match[1], match[2]
@@ -428,9 +433,9 @@ def _parse_changed(text: str) -> Since:
         }[sign]
     raise _Misread(
         gettext(
-            "changed: needs an age or a date, for example changed:<7d, changed:>1h or changed:2026-11-25. "
+            "{filter}: needs an age or a date, for example {filter}:<7d, {filter}:>30d or {filter}:2026-11-25. "
             "{text} isn’t valid."
-        ).format(text=text)
+        ).format(filter=kind, text=text)
     )
 
 
@@ -438,7 +443,8 @@ _READERS: dict[Filter, Callable[[str], Meaning]] = {
     Filter.TYPE: _types,
     Filter.TTL: _ttl,
     Filter.SERIAL: _serial,
-    Filter.CHANGED: _parse_changed,
+    Filter.CHANGED: _since(Filter.CHANGED),
+    Filter.ASKED: _since(Filter.ASKED),
     Filter.DNSSEC: _choice(Filter.DNSSEC),
     Filter.SYNC: _choice(Filter.SYNC),
 }
