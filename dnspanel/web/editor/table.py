@@ -25,6 +25,7 @@ from dnspanel.web.editor.rows.row_answers import with_answers
 from dnspanel.web.editor.rows.row_expiries import with_expiries
 from dnspanel.web.editor.rows.row_revisions import with_revisions
 from dnspanel.web.editor.rows.row_rights import with_rights
+from dnspanel.web.editor.rows.row_uses import with_uses
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
@@ -45,6 +46,7 @@ from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity, Violation
+from dnspanel.zones.search.asked_rrsets import MOST_DAYS, counting_now
 from dnspanel.zones.search.terms import FILTERS
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
@@ -52,7 +54,7 @@ from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
 WEEK = timedelta(weeks=1)
-FILTER_NAMES = ("q", "type", "in", "changed")  # the parameters that `filters_of` reads
+FILTER_NAMES = ("q", "type", "in", "changed", "asked")  # the parameters that `filters_of` reads
 COLUMNS = (
     Column(rrset_order.RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
     Column(rrset_order.RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
@@ -105,7 +107,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     messages: Mapping[Key, str] = {}
     if filters.search.warnings and not filters.search.faults:
         order = rrset_order.AS_EDITED
-        with searching_for(filters.text or filters.changed_since):
+        with searching_for(filters.search or filters.changed_since):
             found = warned_rrset_page(
                 zone=zone, author=request.user, filters=filters, now=timezone.now(), after=after, limit=ROWS_PER_PAGE
             )
@@ -115,7 +117,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         page = rrset_pages.RRsetPage(tuple(rrset_pages.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
         order = rrset_order.AS_EDITED
     else:
-        with searching_for(filters.text or filters.changed_since):
+        with searching_for(filters.search or filters.changed_since):
             try:
                 page = _page_of(request, zone, filters, order, after)
             except rrset_order.TooManyToSort:
@@ -125,6 +127,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
     rows = with_revisions(zone, rows, always=order.column is rrset_order.RRsetColumn.CHANGED)
+    counting = counting_now()
+    rows = with_uses(zone, rows, counting)
     return {
         "rows": _with_messages(with_blocking(request, zone, with_rights(request.user, zone, rows)), messages),
         "next_after": page.next_after,
@@ -133,6 +137,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "look": look_in(request, ListName.RECORDS),
         "not_sorted": not_sorted,
         "filters": filters,
+        "counting": counting,
         "stopped_at": names.owner_text(page.stopped_at, zone.name) if page.stopped_at else "",
         "is_first": not after,
         "starts_at": names.owner_text(at, zone.name) if at and at != zone.name else "",
@@ -162,7 +167,7 @@ def _page_of(
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
     """Return the columns that this large zone can't be sorted by, with reasons, or {} for a search or drafted rows."""
-    if filters.text or filters.in_draft:
+    if filters.search or filters.in_draft:
         return {}
     return {
         column: gettext(
@@ -203,6 +208,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
         types=types,
         in_draft=parameters.get("in") == "draft",
         changed_since=timezone.now() - WEEK if parameters.get("changed") == "week" else None,
+        unasked_days=min(number_of(parameters.get("asked")), MOST_DAYS),
     )
 
 
@@ -389,6 +395,6 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Render rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
+    answered = with_uses(zone, with_answers(zone, [DisplayRow(zone.name, row) for row in rows]), counting_now())
     display = with_blocking(request, zone, with_expiries(zone, answered))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
@@ -62,7 +62,20 @@ class DisplayRow(PatternRow):
         *("is_soa", "has_fields", "has_old_ttl", "has_comment", "punycode"),
         *("is_compact", "has_plain_values", "has_notes"),
     )
-    FILLED_IN = ("id", "order", "name", "owner", "tick", "query", "ttl", "old_ttl", "plain_values", "comment", "who")
+    FILLED_IN = (
+        "id",
+        "order",
+        "name",
+        "owner",
+        "tick",
+        "query",
+        "ttl",
+        "old_ttl",
+        "plain_values",
+        "comment",
+        "who",
+        "use",
+    )
 
     zone: str
     row: RRsetRow
@@ -77,6 +90,8 @@ class DisplayRow(PatternRow):
     blocked: str = ""  # the reason why it can't be published; set by `blocking`
     warned: str = ""  # the first warning about it, in the draft or as published
     revision: HistoryRow | None = None  # the last one that changed it; set by `row_revisions`
+    asked: str = ""  # how often nodes are asked for it, and when they were last; set by `row_uses`
+    last_asked: str = ""
     shows_revision: bool = False  # below the values, and not only while the pointer or the focus is in the row
 
     @property
@@ -279,10 +294,16 @@ class DisplayRow(PatternRow):
     def who(self) -> str:
         """The time, the author and the reason of the last publication that changed the RRset, or "" for a new RRset."""
         if (last := self.revision) is None:
-            return ""
+            return self.last_asked
         age = spoken_age((timezone.now() - last.at).total_seconds())
         said = gettext("{at} by {author}").format(at=age, author=last.author) if last.author else age
-        return joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
+        told = joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
+        return joined(" · ", filter(None, (told, self.last_asked)))
+
+    @property
+    def use(self) -> SafeString:
+        """The questions per day as HTML, or "" if nodes don't count them."""
+        return format_html('<small class="use">{}</small>', self.asked) if self.asked else SafeString()
 
     @property
     def plain_values(self) -> SafeString:

@@ -35,6 +35,28 @@ class Counting:
         """The number of complete days before today, at most MOST_DAYS."""
         return 0 if self.problem else min(MOST_DAYS, (timezone.now().date() - self.first_day).days)
 
+    @property
+    def offered(self) -> str:
+        """The label of the filter for RRsets without questions."""
+        if self.days == MOST_DAYS:
+            return gettext("Not queried for {days} days").format(days=MOST_DAYS)
+        return gettext("Not queried since {day}, when counting began").format(day=date_format(self.first_day))
+
+    @property
+    def explained(self) -> str:
+        """A sentence about the time for which the counts are complete."""
+        if self.problem:
+            return gettext("Queries per record are incomplete: {problem}").format(problem=self.problem)
+        return gettext(
+            "All nodes have counted every query since {day}, except for {seconds:,} s. Queries to other name servers "
+            "aren’t counted."
+        ).format(day=date_format(self.first_day), seconds=self.missed_seconds)
+
+    @property
+    def shown_since(self) -> date:
+        """The first complete day, or the day MOST_DAYS ago if that is later."""
+        return max(self.first_day, timezone.now().date() - timedelta(days=MOST_DAYS))
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
