@@ -98,18 +98,18 @@ def refuse_unless_counted(search: Search) -> None:
         counting = counting_now()
         if counting is None:
             raise SearchTooGeneral(
-                gettext("{typed} finds nothing because questions aren’t counted.").format(typed=term.typed)
+                gettext("{typed} finds nothing because queries aren’t counted.").format(typed=term.typed)
             )
         if counting.problem:
             raise SearchTooGeneral(
-                gettext("{typed} can’t be used because not all nodes count questions ({problem}).").format(
+                gettext("{typed} can’t be used because not all nodes count queries ({problem}).").format(
                     typed=term.typed, problem=counting.problem
                 )
             )
         if day_of(term.meaning.after or term.meaning.before) < counting.first_day:
             raise SearchTooGeneral(
                 gettext(
-                    "{typed} can’t be answered because all nodes have counted questions only since {day}. "
+                    "{typed} can’t be answered because all nodes have counted queries only since {day}. "
                     "Use {filter}:>={iso} or a later day."
                 ).format(
                     typed=term.typed, day=date_format(counting.first_day), filter=term.filter, iso=counting.first_day

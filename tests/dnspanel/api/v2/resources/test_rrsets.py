@@ -5,15 +5,17 @@ Tests `http.representation`, `http.visibility` and `resources.publishing` too.
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Barrier
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.lists import find_rrsets
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import AskedRRset, CountingNode, Publication, Zone
 from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 from tests.work import counted_patterns
@@ -41,6 +43,23 @@ def test_a_text_in_a_large_zone_is_looked_for_page_by_page(call: Caller, zone: Z
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 2)
     assert call.get("/zones/example.test./rrsets?q=192.0.2.1")["items"] == []
     assert [item["name"] for item in call.all("/zones/example.test./rrsets?q=192.0.2.1")] == ["www.example.test."]
+
+
+def test_rrsets_that_nodes_were_not_asked_for_are_found_if_all_nodes_counted(
+    call: Caller, zone: Zone, settings: Any
+) -> None:
+    path = "/zones/example.test./rrsets?q=type:a+asked:>90d"
+    settings.COUNT_QUESTIONS = True
+    now = timezone.now()
+    since = now - timedelta(days=20)
+    CountingNode.objects.create(node_id=1, name="ns1", since=since, until=now)
+    first = (since + timedelta(days=1)).date()
+    assert f"asked:>={first}" in str(call.problem(422, "GET", path))
+    CountingNode.objects.update(since=now - timedelta(days=92))
+    AskedRRset.objects.create(zone_id=zone.pk, owner_key=b"www\0", type=1, day=now.date(), times=3)
+    names = [item["name"] for item in call.all(path)]
+    assert "mail.example.test." in names
+    assert "www.example.test." not in names
 
 
 def test_what_is_not_there_answers_404(call: Caller, zone: Zone) -> None:
