@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("zones", "0004_calendar"),
+        ("zones", "0005_session_of_publications"),
     ]
 
     operations = [
