@@ -100,11 +100,11 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 @register(OWN)
 def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the resolvers are IP addresses (E012). The panel uses them to query parent zones."""
-    if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
-        hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
-        message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
-        return [Error(message, hint=hint, id="dnspanel.E012")]
+    """Check that the resolvers are IP addresses (E012). The panel queries parent zones and people's records there."""
+    hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
+    for name in ("DNS_RESOLVERS", "PUBLIC_RESOLVERS"):
+        if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
+            return [Error(f"PANEL_{name}: {wrong[0]} is not an IP address.", hint=hint, id="dnspanel.E012")]
     return []
 
 

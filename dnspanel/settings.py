@@ -43,6 +43,8 @@ ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", default=False)
 ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
 # The recursive resolvers that find the parents of signed zones, as address or address:port. Empty: the system's.
 DNS_RESOLVERS = envlist("PANEL_DNS_RESOLVERS", "")
+# The public resolvers whose answers people can look at, in the same form. Empty: only those of nodes.
+PUBLIC_RESOLVERS = envlist("PANEL_PUBLIC_RESOLVERS", "")
 # DS records of the root (KSK-2017 and KSK-2024) for the validation of signed zones. Empty: no validation.
 TRUST_ANCHORS = envlist(
     "PANEL_TRUST_ANCHORS",
@@ -63,7 +65,6 @@ REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 
 # The requests per minute of a token that has no limit of its own.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
-
 # True if every token can delete any number of zones without confirmation. Otherwise only tokens with that setting can.
 TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", default=False)
 
@@ -88,7 +89,6 @@ EVIDENCE_NETWORKS = envnetworks("PANEL_EVIDENCE_NETWORKS", "")
 SECONDARY_NETWORKS = envnetworks("PANEL_SECONDARY_NETWORKS", "")
 # Prometheus may read /metrics from these networks without a token.
 METRICS_NETWORKS = envnetworks("PANEL_METRICS_NETWORKS", "")
-
 # The address and port on which the gateway accepts DNS UPDATE and AXFR.
 UPDATE_HOST = envstr("PANEL_UPDATE_HOST", "127.0.0.1")
 UPDATE_PORT = int(envstr("PANEL_UPDATE_PORT", "5340"))

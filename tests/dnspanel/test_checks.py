@@ -73,6 +73,7 @@ def test_right_settings_are_passed_over() -> None:
         ("PUBLIC_SUFFIX_LIST", "/nowhere/list.dat", ["dnspanel.E010"]),
         ("DNS_RESOLVERS", ["192.0.2.53", "[2001:db8::53]:5300"], []),
         ("DNS_RESOLVERS", ["192.0.2.53", "resolver"], ["dnspanel.E012"]),
+        ("PUBLIC_RESOLVERS", ["192.0.2.53", "resolver"], ["dnspanel.E012"]),
         ("GATEWAY_ADDRESSES", ["192.0.2.53:5340", "[2001:db8::53]:5340"], []),
         ("GATEWAY_ADDRESSES", ["gateway.example.net"], ["dnspanel.E014"]),
         ("GATEWAY_TLS_ADDRESSES", ["192.0.2.53", "[2001:db8::53]:8530"], []),

@@ -26,6 +26,7 @@ SECONDS = 3.0
 MOST_NODES = 64
 _AT_ONCE = 16
 
+Server = tuple[str, str, int]  # name, address, port
 _Signer = tuple[int, int, bytes]  # flags, algorithm, public part
 
 
@@ -54,14 +55,19 @@ class _Unusable(Exception):
     """Raised if an answer doesn't count. The message is a clause that explains why."""
 
 
+def answering_nodes() -> list[Server]:
+    """Return up to MOST_NODES nodes (not ring 0) that serve zones, sorted by name."""
+    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
+    return [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]
+
+
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
     """Query up to MOST_NODES nodes (not ring 0) within SECONDS. Return the answers sorted by node name.
 
     Queries go to the addresses that an administrator set, without recursion. Answers are validated with the panel's
     keys for the zone and the keys of its other signers. A node's failure is returned as its answer, not raised.
     """
-    nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
-    servers = [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]
+    servers = answering_nodes()
     signers = [
         *((key.flags, key.algorithm, key.public) for key in queries.keys_of(zone)),
         *((key.flags, key.algorithm, key.public) for key in queries.other_keys_of(zone)),
@@ -73,9 +79,7 @@ def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
         return list(pool.map(lambda server: _ask(server, zone.name, signers, now, deadline), servers))
 
 
-def _ask(
-    server: tuple[str, str, int], zone_name: str, signers: Sequence[_Signer], now: datetime, deadline: float
-) -> NodeAnswer:
+def _ask(server: Server, zone_name: str, signers: Sequence[_Signer], now: datetime, deadline: float) -> NodeAnswer:
     node, address, port = server
     try:
         soa_answer = _answer(address, port, zone_name, rdtypes.SOA, deadline)

@@ -69,6 +69,7 @@ SECTIONS = (
             _setting("PANEL_ALLOW_LUA_RECORDS", gettext_lazy("allow LUA records, which run code on nodes")),
             _setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver for ALIAS records on nodes")),
             _setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones")),
+            _setting("PANEL_PUBLIC_RESOLVERS", gettext_lazy("public resolvers that people can query")),
             _setting("PANEL_TRUST_ANCHORS", gettext_lazy("root zone DS records")),
             _setting("PANEL_TOKENS_DELETE_MANY", gettext_lazy("allow every token to delete any number of zones")),
         ),

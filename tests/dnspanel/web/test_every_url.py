@@ -34,6 +34,7 @@ from dnspanel.audit.forward.models import Destination
 from dnspanel.catalogs.producer import create_catalog, take_in
 from dnspanel.catalogs.set_up_catalogs import CatalogTerms, follow_catalog
 from dnspanel.fleet.dnssec import node_answers
+from dnspanel.fleet.lookups import public_answers
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.primaries.set_up_primaries import Terms as PrimaryTerms
 from dnspanel.secondaries.set_up_secondaries import Terms as SecondaryTerms
@@ -383,6 +384,8 @@ ENDPOINTS = [
     Endpoint("zone-history", "GET", READ, ZONE),
     Endpoint("zone-compare", "GET", READ, ZONE),
     Endpoint("zone-record-history", "GET", READ, ZONE, RRSET),
+    Endpoint("zone-answers", "GET", READ, ZONE, RRSET),
+    Endpoint("zone-answers", "POST", READ, ZONE, RRSET),
     Endpoint("zone-revision", "GET", READ, REVISION),
     Endpoint("zone-revision-file", "GET", READ, REVISION),
     Endpoint("zone-revision-undo", "POST", EDIT, REVISION),
@@ -659,6 +662,7 @@ def charlie(ids: dict[str, int], db: None) -> User:
 def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Endpoint], str]:
     """Return a function that returns an endpoint's path with existing objects."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
+    monkeypatch.setattr(public_answers, "SECONDS", 0.05)
 
     def address(endpoint: Endpoint) -> str:
         return reverse(endpoint.name, kwargs={name: ids.get(name, value) for name, value in endpoint.args.items()})
