@@ -46,9 +46,13 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the panel's URL.
 
-    E004: it is not an http or https address, so links and agents fail. W001: it sends passwords in clear text.
+    E004: it is not an http or https address, so links and agents fail. W001: it sends passwords in clear text. E018: it
+    is not this machine's, but its sign-in page shows the passwords of the demo's people.
     """
     url = urlsplit(settings.PANEL_URL)
+    if settings.DEMO_PASSWORD and not is_loopback(url.hostname or ""):
+        hint = "Remove PANEL_DEMO_PASSWORD. Only the demo sets it, and only on this machine."
+        return [Error("PANEL_DEMO_PASSWORD lets everyone sign in.", hint=hint, id="dnspanel.E018")]
     if url.scheme not in {"http", "https"} or not url.hostname:
         hint = "Give the address that browsers use, such as https://dns.example.net"
         return [Error("PANEL_URL is not an http or https address.", hint=hint, id="dnspanel.E004")]

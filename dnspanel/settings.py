@@ -26,6 +26,8 @@ SECRET_KEY = envsecret("PANEL_SECRET_KEY")
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
 # Former keys, separated by commas or line breaks. They only decrypt, until `rotate_master_key` has finished.
 MASTER_KEYS_OLD = envsecret("PANEL_MASTER_KEY_OLD", "").replace(",", " ").split()
+# The password of the demo's people, which its sign-in page shows. Only the demo sets it.
+DEMO_PASSWORD = envsecret("PANEL_DEMO_PASSWORD", "")
 DEBUG = envbool("PANEL_DEBUG", default=False)
 # docker-compose.yml sets PANEL_URL to "" if only the port is given.
 PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")

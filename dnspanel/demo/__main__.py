@@ -60,7 +60,9 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run() -> int:
     """Start the demo, print its addresses, and run it until a stop signal. Return the exit status."""
-    stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
+    stack = Stack(
+        DEMO_DIRECTORY, StackShape(front=True, forks=True, people=True), requested_ports=requested_ports(), say=say
+    )
     try:
         with contextlib.ExitStack() as end:
             end.callback(stack.stop)

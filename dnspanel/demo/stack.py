@@ -67,7 +67,7 @@ class StackShape:
     `ring0` is the private server that must serve a publication before the other nodes receive it. `front` is a dnsdist
     in front of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable` is True, PostgreSQL waits
     for the disk. If `forks` is True, the panel is loaded once and its processes are forks, which start much faster.
-    Otherwise each process is executed as in production.
+    Otherwise each process is executed as in production. `people` are the demo's people, one for each role.
     """
 
     sample_zones: bool = True
@@ -77,6 +77,7 @@ class StackShape:
     ring0: bool = True
     front: bool = False
     forks: bool = False
+    people: bool = False
 
 
 class Stack:
@@ -217,7 +218,7 @@ class Stack:
         programs = [str(Path(sys.executable).parent), str(postgres_programs()), os.environ.get("PATH", "")]
         files = {
             f"PANEL_{name.upper().replace('-', '_')}_FILE": str(self.directory / "secrets" / name)
-            for name in ("secret-key", "master-key", "database", "redis-url")
+            for name in ("secret-key", "master-key", "database", "redis-url", *["demo-password"] * self.shape.people)
         }
         return {
             **os.environ,
@@ -301,6 +302,8 @@ class Stack:
         secret_files = self.directory / "secrets"
         keep_secret(secret_files / "secret-key", lambda: secrets.token_urlsafe(64))
         keep_secret(secret_files / "master-key", lambda: Fernet.generate_key().decode())
+        if self.shape.people:
+            keep_secret(secret_files / "demo-password", lambda: secrets.token_hex(6))
         unprivileged.write(secret_files / "database", self.stores.database_url)
         unprivileged.write(secret_files / "redis-url", self.stores.redis_url)
         proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)

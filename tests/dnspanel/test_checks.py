@@ -67,6 +67,7 @@ def test_right_settings_are_passed_over() -> None:
         ("PANEL_URL", "http://127.0.0.1:8000", []),
         ("PANEL_URL", "http://[::1]:8000", []),
         ("PANEL_URL", "http://localhost:8000", []),
+        ("DEMO_PASSWORD", "shown-to-all", ["dnspanel.E018"]),
         ("MAIL_TLS", "yes", ["dnspanel.E009"]),
         ("DEFAULT_NAMESERVERS", [], ["dnspanel.E005"]),
         ("REFUSED_SUFFIXES", ["a..b"], ["dnspanel.E010"]),

@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from dnspanel.accounts.actors.actors import Actor, Permission, actor_of, can
-from dnspanel.accounts.models import SignInProvider, User
+from dnspanel.accounts.models import Role, SignInProvider, User
 from dnspanel.accounts.providers.rows import providers_with_buttons
 from dnspanel.accounts.sessions.session_store import MUST_SET_UP
 from dnspanel.accounts.sign_in.passkeys import are_possible
@@ -147,6 +147,19 @@ class Frame:
     def providers(self) -> Sequence[SignInProvider]:
         """The sign-in providers that have a button on the sign-in page."""
         return providers_with_buttons()
+
+    @property
+    def demo_password(self) -> str:
+        """The password of the demo's people, or "" outside the demo."""
+        return str(settings.DEMO_PASSWORD)
+
+    @property
+    def demo_people(self) -> Sequence[User]:
+        """The demo's people. The demo creates one for each role. Use only if there is a `demo_password`."""
+        names = [f"demo-{role}" for role in Role]
+        return sorted(
+            User.objects.filter(username__in=names, is_active=True), key=lambda user: names.index(user.username)
+        )
 
     @cached_property
     def hold(self) -> Hold | None:

@@ -35,6 +35,7 @@ SECTIONS = (
                 "PANEL_MASTER_KEY", gettext_lazy("key that encrypts private keys at rest"), is_secret=True
             ),
             EnvironmentSetting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
+            EnvironmentSetting("PANEL_DEMO_PASSWORD", gettext_lazy("password of the demo’s people"), is_secret=True),
             EnvironmentSetting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
             EnvironmentSetting("PANEL_REDIS_URL", gettext_lazy("Redis"), is_secret=True),
         ),

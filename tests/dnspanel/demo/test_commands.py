@@ -1,6 +1,7 @@
 """Tests of the message at each start: the first administrator's link, or the URL and the account for sign-in."""
 
 from io import StringIO
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.people import invite
+from dnspanel.demo.load import create_demo_people
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,3 +58,10 @@ def test_an_administrator_who_cannot_sign_in_is_not_named() -> None:
     accept(link_in(welcome()))
     User.objects.update(is_active=False)
     assert link_in(welcome()).startswith(f"{settings.PANEL_URL}/welcome/")
+
+
+def test_the_demo_s_own_administrator_does_not_stop_the_first_person_s_link(settings: Any) -> None:
+    settings.DEMO_PASSWORD = "0123456789ab"
+    create_demo_people(now=timezone.now())
+    assert "one of the demo's people" in welcome()
+    assert "/welcome/" in link_in(welcome())

@@ -16,6 +16,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> str:
         lines = [f"The panel: {settings.PANEL_URL}/"]
         administrators = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
+        if settings.DEMO_PASSWORD:
+            lines += ["Sign in there as one of the demo's people, or with an account of your own."]
+            administrators = administrators.exclude(username=f"demo-{Role.ADMINISTRATOR}")
         first = administrators.order_by("pk").values_list("username", flat=True).first()
         if first is None:
             secret = make_invitation(role=Role.ADMINISTRATOR, by=None, now=timezone.now())
