@@ -1,5 +1,6 @@
 """Draw the last hour of all nodes: a square for each node and minute, or for each node in a large fleet."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -90,7 +91,8 @@ def fleet_minutes(request: PanelRequest) -> HttpResponse:
 def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> dict[str, Any]:
     """Return the picture of the measure `show` (default: the lag). It takes one round trip to Redis and no query.
 
-    `rows` has all nodes, worst first, and `groups` those of a large fleet by group. `legend` has the levels in order.
+    `rows` has all nodes, worst first, and `groups` those of a large fleet by group. `legend` is the histogram: the
+    levels in order, each with its text, its number of squares, and their share in percent.
     """
     key = show if show in MEASURES else "lag"
     measure = MEASURES[key]
@@ -107,7 +109,12 @@ def squares_of(statuses: Sequence[NodeStatus], show: str, now: datetime) -> dict
     for row in rows if is_large else ():
         groups.setdefault(row.node.group.name if row.node.group else "", []).append(row)
     starts = [measure.text(bound) if bound == AWAY else f"≥ {measure.text(bound)}" for bound in bounds]
-    legend = [measure.text(0), f"< {measure.text(bounds[0])}", *starts]
+    texts = [measure.text(0), f"< {measure.text(bounds[0])}", *starts]
+    counted = Counter(_level(value, bounds) for each in values for value in (each[-1:] if is_large else each))
+    levels = [*((str(level), text) for level, text in enumerate(texts)), ("none", gettext("no data"))]
+    if key == "lag":
+        levels.insert(-1, ("waits", gettext("paused or held back")))
+    legend = [(level, text, counted[level], 100 * counted[level] / max(counted.total(), 1)) for level, text in levels]
     return {"key": key, "measure": measure, "rows": rows, "groups": groups, "legend": legend, "measures": MEASURES}
 
 

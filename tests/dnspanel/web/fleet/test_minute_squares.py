@@ -91,7 +91,16 @@ def test_a_minute_has_the_longest_lag_and_the_worst_node_is_first(publication: d
     assert behind.paths["0"].startswith("M0 5h")
     assert behind.paths["0"].endswith("M59 5h1")
     assert behind.most.startswith("6 min, ")
-    assert found["legend"] == ["in sync", "< 1 min", "≥ 1 min", "≥ 5 min", "no contact"]
+    histogram = [(text, number) for _, text, number, _ in found["legend"]]
+    assert [text for text, _ in histogram[:5]] == ["in sync", "< 1 min", "≥ 1 min", "≥ 5 min", "no contact"]
+    assert sum(number for _, number in histogram) == 3 * 60
+    # The second node lacked the publication from its time until now. The third has no contact in any minute.
+    squares_behind = {level: number for level, _, number, _ in found["legend"]}
+    assert squares_behind["4"] == 60
+    assert squares_behind["1"] + squares_behind["2"] + squares_behind["3"] == sum(
+        int(length) for level in "123" for length in re.findall(r"h(\d+)", behind.paths[level])
+    )
+    assert sum(share for *_, share in found["legend"]) == pytest.approx(100)
 
 
 def test_paused_nodes_wait_and_unchecked_minutes_have_no_data(publication: datetime) -> None:
