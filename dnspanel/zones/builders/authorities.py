@@ -1,6 +1,11 @@
 """Builder for CAA (RFC 8659): the authorities that are allowed to issue certificates, and a report address. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 
 from dnspanel.texts import gettext
 from dnspanel.texts import gettext_lazy as _
@@ -24,6 +29,7 @@ _KNOWN = (
     ("amazon.com", _("Amazon")),
 )
 _OURS = ("issue", "issuewild", "iodef")
+_ISSUERS = Path(__file__).parent / "issuers.txt"
 
 
 class CaaBuilder:
@@ -103,3 +109,43 @@ def _domains(name: str, values: Values) -> list[str]:
         if not is_domain:
             raise BadFields({name: gettext("{each} isn’t a valid certificate authority domain.").format(each=each)})
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerVerdict:
+    """The issuer of a certificate, the domains that allow it, and True if CAA records do. None: an unknown issuer."""
+
+    issuer: str
+    domains: tuple[str, ...]
+    is_allowed: bool | None
+
+
+def judge_issuer(certificate: x509.Certificate, values: Values) -> IssuerVerdict:
+    """Check if the builder's CAA records allow the issuer of this certificate to renew it (RFC 8659 section 4).
+
+    A certificate that contains a wildcard name needs an authority for wildcards.
+    """
+    issuer = next(
+        (
+            str(found[0].value)
+            for oid in (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME)
+            if (found := certificate.issuer.get_attributes_for_oid(oid))
+        ),
+        certificate.issuer.rfc4514_string(),
+    )
+    folded = issuer.lower().replace("’", "'")
+    rows = [line.partition(":") for line in _ISSUERS.read_text().splitlines() if not line.startswith("#")]
+    domains = next((tuple(text.split()) for words, _, text in rows if words in folded), ())
+    if not domains:
+        return IssuerVerdict(issuer, (), None)
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        has_wildcard = any(each.startswith("*.") for each in names.get_values_for_type(x509.DNSName))
+    except (x509.ExtensionNotFound, ValueError):
+        has_wildcard = False
+    allowed = _domains("issue", values)
+    if has_wildcard:
+        allowed = [] if values.get("no_wildcards") else _domains("issuewild", values) or allowed
+    return IssuerVerdict(
+        issuer, domains, any(each.partition(";")[0].strip().lower().rstrip(".") in domains for each in allowed)
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 
+from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.dnssec.resolver import resolver_of_settings
 from dnspanel.fleet.lookups.spf_lookups import SpfLook, follow_spf
+from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
@@ -23,6 +25,7 @@ from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
 from dnspanel.web.frame.rows import capitalize
+from dnspanel.zones.builders.authorities import CaaBuilder, IssuerVerdict, judge_issuer
 from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
 from dnspanel.zones.builders.catalogue import BUILDERS, LUA, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
@@ -33,6 +36,7 @@ from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
+from dnspanel.zones.typed.computed import read_certificate
 from dnspanel.zones.typed.fields import LONGEST_FIELD
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
@@ -79,6 +83,8 @@ class Building:
     violations: tuple[Violation, ...] = ()
     terms: tuple[Term, ...] = ()
     look: SpfLook | None = None
+    verdict: IssuerVerdict | None = None
+    server: str = ""
     message: str = ""
 
     @property
@@ -109,6 +115,10 @@ class Building:
     def counts_lookups(self) -> bool:
         return isinstance(self.builder, SpfBuilder)
 
+    @property
+    def checks_certificate(self) -> bool:
+        return isinstance(self.builder, CaaBuilder)
+
 
 @require_safe
 def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
@@ -127,7 +137,7 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpResponse:
     """Show a builder filled in from the zone's records. A POST previews the changes, or adds them to the draft.
 
-    `act=count` also follows an SPF record's lookups.
+    `act=count` also follows an SPF record's lookups, and `act=certificate` compares CAA with a server's certificate.
     """
     zone = access.zone_for_editing(request.user, zone_name)
     builder = BUILDERS.get(key)
@@ -141,6 +151,8 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
         return _show(request, zone, building, status=200 if act == "typed" else 422)
     if act == "count":
         return _show(request, zone, _follow_spf_record(building, zone))
+    if act == "certificate" and building.checks_certificate:
+        return _show(request, zone, _check_certificate(building, zone))
     if act == "add" and request.POST.get("seen") == building.seen:
         return _draft(request, zone, building)
     if act == "add" and request.POST.get("seen"):
@@ -168,7 +180,8 @@ def _open_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Buildi
 
 def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Building:
     values = {field.name: request.POST.get(f"b-{field.name}", "")[:_LONGEST] for field in builder.fields}
-    building = Building(builder, request.POST.get("name", "@")[:1100], values)
+    server = request.POST.get("server", "").strip()[:300]
+    building = Building(builder, request.POST.get("name", "@")[:1100], values, server=server)
     owner = _owner(building.name, zone)
     if not isinstance(owner, str):
         return replace(building, faults=owner.faults)
@@ -204,6 +217,24 @@ def _follow_spf_record(building: Building, zone: Zone) -> Building:
     except Busy as exc:
         return replace(building, message=str(exc))
     return replace(building, look=look)
+
+
+def _check_certificate(building: Building, zone: Zone) -> Building:
+    """Fetch the certificate of the typed server (default: port 443 of the record's name), and judge its issuer.
+
+    The panel connects outside any transaction, and only to addresses that it is allowed to use.
+    """
+    host, _, port = building.server.partition(":")
+    try:
+        with turn():
+            found = certificate_of(
+                host or read_owner(building.name, zone.name),
+                int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 443,
+                networks=settings.SOURCE_NETWORKS,
+            )
+        return replace(building, verdict=judge_issuer(read_certificate(found), building.values))
+    except (NoCertificate, Busy, BadFields) as exc:
+        return replace(building, message=str(exc))
 
 
 def _owner(typed: str, zone: Zone) -> str | BadFields:

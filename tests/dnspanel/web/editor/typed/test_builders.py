@@ -1,16 +1,22 @@
 """Builders and snippets: only previewed records are drafted."""
 
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
 from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor.typed.builders import Building
+from dnspanel.zones.builders.authorities import judge_issuer
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
@@ -18,7 +24,9 @@ from dnspanel.zones.models import Operation, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, resolver_of, serving
+from tests.dnspanel.fleet.lookups.test_tls_certificate import by_tls, server
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
+from tests.dnspanel.webhooks.receiver import make_certificate
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
 from tests.ports import free_port
@@ -161,3 +169,54 @@ def test_who_finds_all_turns_taken_is_told_so(client: Client) -> None:
         panel = client.post("/zones/example.test./rrset/form/", fields).content.decode()
     assert "Try again in a few seconds." in page
     assert "Try again in a few seconds." in panel
+
+
+def test_caa_is_compared_with_the_authority_of_the_server_s_certificate(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    url = f"{BUILDER}caa/"
+    excluded = {"name": "@", "b-issue": "digicert.com", "act": "certificate"}
+    pem = make_certificate(tmp_path / "server.pem", "Let's Encrypt")
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+    for sent, expected in ((excluded, False), ({**excluded, "b-issue": "letsencrypt.org"}, True)):
+        with server(by_tls(pem)) as port:
+            response = client.post(url, {**sent, "server": f"127.0.0.1:{port}"})
+        verdict = building_of(response).verdict
+        assert verdict is not None
+        assert verdict.is_allowed is expected
+        assert ("don’t allow this authority" in response.content.decode()) is not expected
+    assert not Operation.objects.exists()
+
+
+def test_the_certificate_of_a_private_server_needs_the_operator_s_permission(client: Client) -> None:
+    sent = {"name": "@", "b-issue": "digicert.com", "act": "certificate", "server": "127.0.0.1:8443"}
+    building = building_of(client.post(f"{BUILDER}caa/", sent))
+    assert building.verdict is None
+    assert "PANEL_SOURCE_NETWORKS" in building.message
+
+
+def certificate(issuer: str, *names: str) -> x509.Certificate:
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, issuer)])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName([*map(x509.DNSName, names)]), critical=False)
+    return builder.sign(key, hashes.SHA256())
+
+
+@pytest.mark.parametrize(
+    ("issuer", "names", "values", "is_allowed"),
+    [
+        ("DigiCert Inc", ("www.test",), {"issue": "letsencrypt.org, DigiCert.com; policy=ev"}, True),
+        ("DigiCert Inc", (), {"issue": ""}, False),
+        ("Google Trust Services", ("*.test",), {"issue": "pki.goog"}, True),
+        ("Google Trust Services", ("*.test",), {"issue": "pki.goog", "issuewild": "letsencrypt.org"}, False),
+        ("Google Trust Services", ("*.test",), {"issue": "pki.goog", "no_wildcards": "yes"}, False),
+        ("Google Trust Services", ("www.test",), {"issue": "pki.goog", "no_wildcards": "yes"}, True),
+        ("Our own authority", ("www.test",), {"issue": "pki.goog"}, None),
+    ],
+)
+def test_wildcards_need_an_authority_for_wildcards(
+    issuer: str, names: tuple[str, ...], values: dict[str, str], is_allowed: bool | None
+) -> None:
+    assert judge_issuer(certificate(issuer, *names), values).is_allowed is is_allowed
