@@ -51,6 +51,8 @@ class ApiOperation:
     curl: str
     python: str
     example_answer: str  # an example response, or empty
+    example_path: str
+    example_body: str  # as JSON, or empty for an operation without a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,8 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
         curl=curl_text(method, server + filled, body),
         python=python_text(method, server + filled, body),
         example_answer=_example_answer(answers),
+        example_path=filled,
+        example_body="" if body is None else json.dumps(body, ensure_ascii=False, indent=2, default=str),
     )
 
 

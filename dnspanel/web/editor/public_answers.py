@@ -1,4 +1,4 @@
-"""Show what nodes and public resolvers answer for a record or for a revision's records, on request."""
+"""Show the answers of nodes and public resolvers for a record or for a revision's records, on request."""
 
 from django.conf import settings
 from django.http import HttpResponse

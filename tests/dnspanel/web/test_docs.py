@@ -181,3 +181,11 @@ def test_the_guide_s_conditional_write_works_with_a_real_tag(browser: Browser, m
     tag = run_curl(read, secret)["ETag"]
     assert run_curl(write.replace(remark.group(), tag), secret).status_code == 202
     assert RRset.objects.get(zone=zone, type=1).rdata == ["192.0.2.9"]
+
+
+def test_the_powerdns_page_has_terraform_and_says_what_notify_and_metadata_do(browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get("/docs/api/powerdns/").content.decode()
+    assert f'server_url = "{settings.PANEL_URL}"' in page
+    assert "sends NOTIFY to the zone’s secondaries" in page
+    assert "sends nothing" not in page
+    assert "All metadata is stored and returned" in page
