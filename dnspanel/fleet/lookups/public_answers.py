@@ -20,14 +20,8 @@ MOST_RECORDS = 5
 MOST_RESOLVERS = 8
 _AT_ONCE = 32
 
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A name and type, with the values that nodes should serve: none if the RRset was deleted."""
-
-    name: str
-    type: int
-    values: tuple[str, ...]
+# A name and type, with the values that nodes should serve: none if the RRset was deleted.
+Published = tuple[str, int, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +53,28 @@ def look_up_answers(records: Sequence[Published]) -> list[list[ServerAnswer]]:
 
 
 def _ask(server: Server, is_node: bool, record: Published, deadline: float) -> ServerAnswer:  # noqa: FBT001  (a pair)
-    name, address, port = server
+    (name, address, port), (owner_name, type, published) = server, record
     try:
-        answer = exchange(address, record.name, record.type, deadline=deadline, port=port, is_recursive=not is_node)
+        answer = exchange(address, owner_name, type, deadline=deadline, port=port, is_recursive=not is_node)
     except NoAnswer as exc:
         return ServerAnswer(name, is_node, detail=str(exc))
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return ServerAnswer(name, is_node, detail=rcode_text(answer))
-    owner = name_of(record.name)
-    found = rrset_at(answer.answer, owner, record.type) or rrset_at(answer.answer, owner, rdtypes.CNAME)
+    owner = name_of(owner_name)
+    found = rrset_at(answer.answer, owner, type) or rrset_at(answer.answer, owner, rdtypes.CNAME)
     if found is None:
         # A negative answer is cached for the TTL of its SOA record (RFC 2308 section 5).
         seconds = next((each.ttl for each in answer.authority if each.rdtype == rdtypes.SOA), None)
         detail = rcode_text(answer) if answer.rcode() else gettext("no such records")
-        return ServerAnswer(name, is_node, (), seconds, detail, not record.values)
-    values = tuple(sorted(_text(found.rdtype, each.to_digestable()) for each in found))
-    same = {*rdata.fold_all(found.rdtype, values)} == {*rdata.fold_all(record.type, record.values)}
-    return ServerAnswer(name, is_node, values, found.ttl, is_current=same and found.rdtype == record.type)
+        return ServerAnswer(name, is_node, (), seconds, detail, not published)
+    values = tuple(sorted(text_of_wire(found.rdtype, each.to_digestable()) for each in found))
+    same = {*rdata.fold_all(found.rdtype, values)} == {*rdata.fold_all(type, published)}
+    return ServerAnswer(name, is_node, values, found.ttl, is_current=same and found.rdtype == type)
 
 
-def _text(type: int, wire: bytes) -> str:
+def text_of_wire(type: int, wire: bytes) -> str:
+    """Convert rdata from a server to canonical text, or to the generic form (RFC 3597) if the panel can't store it."""
     try:
         return rdata.from_wire(type, wire)
-    except ReplicationError:  # a type or a form that the panel does not store
+    except ReplicationError:
         return f"\\# {len(wire)} {wire.hex()}"

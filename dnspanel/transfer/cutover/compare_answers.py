@@ -11,13 +11,13 @@ from random import Random
 
 import dns.rcode
 
+from dnspanel.fleet.lookups.public_answers import text_of_wire
 from dnspanel.transfer.cutover import dns_probe
 from dnspanel.transfer.cutover.dns_probe import Answer, Found, Question, Server
 from dnspanel.transfer.exports.exported_rows import Row
 from dnspanel.transfer.exports.query_file import query_types
 from dnspanel.transfer.models import DifferenceKind
 from replication.dns import names, rdata, rdtypes
-from replication.errors import ReplicationError
 
 # Queried at every apex, including types that the zone does not have.
 _APEX_TYPES = (
@@ -129,15 +129,8 @@ def _text(zone: str, name: str, answer: Answer) -> str:
     lines = [
         f"{'' if each.name == name else each.name + ' '}{each.ttl} {rdata.type_to_text(each.type)} {text}"
         for each in _in_zone(zone, answer)
-        for text in sorted(_record(each.type, wire) for wire in each.rdata)
+        for text in sorted(text_of_wire(each.type, wire) for wire in each.rdata)
     ]
     if answer.rcode or not answer.is_authoritative or not lines:
         lines.insert(0, status if answer.rcode or not answer.is_authoritative else "no such records")
     return "\n".join(lines)[:_MOST_TEXT]
-
-
-def _record(type: int, wire: bytes) -> str:
-    try:
-        return rdata.from_wire(type, wire)
-    except ReplicationError:  # a type or a form that the panel does not store
-        return f"\\# {len(wire)} {wire.hex()}"

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.fleet.lookups.public_answers import MOST_RECORDS, MOST_RESOLVERS, Published, look_up_answers
+from dnspanel.fleet.lookups.public_answers import MOST_RECORDS, MOST_RESOLVERS, look_up_answers
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.history.history import revision_of
 from dnspanel.web.editor.rrsets import Key, require_rrset
@@ -24,7 +24,7 @@ def zone_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
     keys = _keys(request, zone)
     rows = rrset_rows(zone=zone, author=request.user, keys=keys)
     served = {(row.change.name, row.change.type): row.change.before for row in rows}
-    records = [Published(*key, () if (rrset := served.get(key)) is None else rrset.served) for key in keys]
+    records = [(*key, () if (rrset := served.get(key)) is None else rrset.served) for key in keys]
     error, answers = "", None
     if request.method == "POST":
         try:

@@ -149,17 +149,10 @@ class Frame:
         return providers_with_buttons()
 
     @property
-    def demo_password(self) -> str:
-        """The password of the demo's people, or "" outside the demo."""
-        return str(settings.DEMO_PASSWORD)
-
-    @property
-    def demo_people(self) -> Sequence[User]:
-        """The demo's people. The demo creates one for each role. Use only if there is a `demo_password`."""
-        names = [f"demo-{role}" for role in Role]
-        return sorted(
-            User.objects.filter(username__in=names, is_active=True), key=lambda user: names.index(user.username)
-        )
+    def demo(self) -> tuple[str, list[User]] | None:
+        """The password of the demo's people and these people, one for each role. None outside the demo."""
+        found = User.objects.filter(is_active=True, username__in=[f"demo-{role}" for role in Role]).order_by("pk")
+        return (settings.DEMO_PASSWORD, list(found)) if settings.DEMO_PASSWORD else None
 
     @cached_property
     def hold(self) -> Hold | None:

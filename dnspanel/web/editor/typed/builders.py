@@ -115,10 +115,6 @@ class Building:
     def counts_lookups(self) -> bool:
         return isinstance(self.builder, SpfBuilder)
 
-    @property
-    def checks_certificate(self) -> bool:
-        return isinstance(self.builder, CaaBuilder)
-
 
 @require_safe
 def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
@@ -151,7 +147,7 @@ def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpRespons
         return _show(request, zone, building, status=200 if act == "typed" else 422)
     if act == "count":
         return _show(request, zone, _follow_spf_record(building, zone))
-    if act == "certificate" and building.checks_certificate:
+    if act == "certificate" and isinstance(builder, CaaBuilder):
         return _show(request, zone, _check_certificate(building, zone))
     if act == "add" and request.POST.get("seen") == building.seen:
         return _draft(request, zone, building)
