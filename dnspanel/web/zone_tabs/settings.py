@@ -17,6 +17,7 @@ from dnspanel.web.zone_tabs.locks import lock_form, locks_context
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import change_settings
+from dnspanel.zones.values.soa import SOA_EDIT, SOA_EDIT_API
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -36,6 +37,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
     context = {
         "form": form,
         "default_ttl_form": default_ttl_form(request, zone),
+        "serial_rules": {"api": SOA_EDIT_API, "edit": SOA_EDIT},
         "followed": set_of(zone, request.user),
         **locks_context(zone, lock_form(request, zone)),
         **keyless_context(zone),

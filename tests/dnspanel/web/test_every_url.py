@@ -233,6 +233,7 @@ ENDPOINTS = [
     Endpoint("zone-clone", "POST", EDIT, ZONE),
     Endpoint("zone-settings", "GET", EDIT, ZONE),
     Endpoint("zone-settings", "POST", EDIT, ZONE),
+    Endpoint("zone-serials", "POST", EDIT, ZONE, {"soa_edit_api": "EPOCH"}),
     Endpoint("zone-default-ttl", "GET", EDIT, ZONE),
     Endpoint("zone-default-ttl", "POST", EDIT, ZONE, {"default_ttl": "300"}),
     Endpoint("zone-transfers", "GET", EDIT, ZONE),
@@ -1065,7 +1066,7 @@ def test_a_url_that_only_takes_post_leads_to_a_page_of_its_object(
 NOT_OF_RECORDS = {
     *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
     *("zone-restore", "zone-restore-many", "zone-gone"),
-    *("zone-settings", "zone-default-ttl", "zone-transfers", "zone-locks", "zone-lock-lift"),
+    *("zone-settings", "zone-serials", "zone-default-ttl", "zone-transfers", "zone-locks", "zone-lock-lift"),
     *("zone-primaries", "zone-primaries-ask", "zone-take-over", "zone-give-back"),
     *("catalog-ours-new", "catalog-ours-put-in", "catalog-ours-take-out", "catalog-ours-groups"),
     *("template-new", "template-edit", "template-head", "template-delete"),
