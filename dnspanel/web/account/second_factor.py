@@ -1,6 +1,5 @@
 """The page that asks for the second factor, and pages where users set up sign-in methods and end sessions."""
 
-import base64
 from typing import Any
 
 from allauth.account.adapter import get_adapter as account_adapter
@@ -30,6 +29,7 @@ from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest, no_store, reporting, say_done
+from dnspanel.web.templatetags.panel import qr_code
 
 
 class CodeForm(PanelForm):
@@ -152,11 +152,9 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
 
 def _set_up_context(user: User, secret: str) -> dict[str, Any]:
     """Return the template context with the secret, as a QR code and as text in groups of four."""
-    adapter = get_adapter()
-    url = adapter.build_totp_url(user, secret)
-    picture = base64.b64encode(adapter.build_totp_svg(url).encode()).decode()
+    url = get_adapter().build_totp_url(user, secret)
     groups = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
-    return {"picture": f"data:image/svg+xml;base64,{picture}", "secret": groups}
+    return {"picture": qr_code(url), "secret": groups}
 
 
 @require_POST

@@ -1,5 +1,6 @@
 """Template tags and filters: icons, dates, ages, counts, readable names, query strings, matches, compact tables."""
 
+import base64
 import re
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -8,6 +9,7 @@ from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from allauth.mfa.adapter import get_adapter
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
@@ -242,6 +244,13 @@ def spoken_age(seconds: float) -> str:
         return gettext("just now")
     unit, number = _largest_unit(seconds)
     return unit.ago(number).format(number=number)
+
+
+@register.filter
+def qr_code(text: str) -> str:
+    """Return the text as the URL of a QR code, for the attribute `src` of a picture. It takes some 40 ms."""
+    picture = get_adapter().build_totp_svg(text)
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
 
 
 @register.filter

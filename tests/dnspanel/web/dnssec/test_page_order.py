@@ -1,6 +1,7 @@
 """The order and the states of a zone's DNSSEC page: state, chain and DS first, rare settings folded."""
 
 import re
+from base64 import b64decode
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -56,6 +57,10 @@ def test_state_chain_and_ds_come_before_keys_and_rare_settings(signed: Zone, bro
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert "Next step: add this DS at your registrar" in page
+    [picture] = re.findall(r'<img class="qr" src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert b64decode(picture).startswith(b"<")
+    [code] = re.findall(r'<pre id="([^"]+)" tabindex="0">example\.test\. [^<]* DS [^<]*</pre>', page)[:1]
+    assert f'data-copy="{code}"' in page
     assert re.search(r'<details class="stack advanced" id="advanced">', page), "closed"
     assert chain_of(page).startswith("Root not checked yet Parent zone not checked yet DS not checked yet CSK")
     assert "not planned, because no policy limits the age of keys" in page
