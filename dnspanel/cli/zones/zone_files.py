@@ -33,6 +33,12 @@ _APPROVAL = "approval-needed"
 _directory = click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
+class WrongUsage(click.UsageError):
+    """Wrong usage of a command whose exit code 2 has another meaning."""
+
+    exit_code = 1
+
+
 class Comparison(Command):
     """A command that exits with 2 at a difference.
 
@@ -53,8 +59,7 @@ def _usage_exits_with_one() -> Iterator[None]:
     try:
         yield
     except click.UsageError as exc:
-        exc.exit_code = 1
-        raise
+        raise WrongUsage(exc.format_message(), exc.ctx) from exc
 
 
 @click.command(cls=Comparison)

@@ -1,5 +1,7 @@
 """Show the answers of nodes and public resolvers for a record or for a revision's records, on request."""
 
+from itertools import zip_longest
+
 from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
@@ -33,7 +35,7 @@ def zone_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
         except Busy as exc:
             error = str(exc)
     context: dict[str, object] = {
-        "records": list(zip(records, answers or [None] * len(records), strict=True)),
+        "records": list(zip_longest(records, answers or [])),
         "has_looked": answers is not None,
         "resolvers": settings.PUBLIC_RESOLVERS[:MOST_RESOLVERS],
         "most_records": MOST_RECORDS,

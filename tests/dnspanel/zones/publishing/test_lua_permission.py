@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Right
 
-from dnspanel.accounts.actors.actors import Permission
+from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Permission, Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.rights import own_roles
 from dnspanel.transfer.models import ImportFault
