@@ -30,7 +30,7 @@ _PAGES = {
     "zone": ("zone-detail", "{id}", Permission.FLEET),
 }
 _DELIVERY = ("node-delivery", gettext_lazy("Delivery"))
-_PROCESSES = ("process-list", gettext_lazy("Processes"))
+_PROCESSES = ("node-processes", gettext_lazy("Processes"))
 # The page of alerts about the panel, by the kind without `panel.`.
 _OF_PANEL = {
     **dict.fromkeys(("late", "log_age", "stall", "stopped", "pinned"), _DELIVERY),

@@ -41,7 +41,7 @@ from dnspanel.secondaries.set_up_secondaries import Terms as SecondaryTerms
 from dnspanel.secondaries.set_up_secondaries import create_secondary
 from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
 from dnspanel.transfer.imports import import_jobs
-from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, SourceKind
+from dnspanel.transfer.models import CutoverCheck, CutoverZone, ExportFormat, ExportJob, ImportZone, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.web.account.signed_in import SET_UP_VIEWS
 from dnspanel.web.editor.review.review import fingerprint
@@ -477,21 +477,21 @@ ENDPOINTS = [
     Endpoint("node-rows", "GET", FLEET),
     Endpoint("node-acts", "POST", NODES, data={"act": "check"}),
     Endpoint("node-matrix", "GET", FLEET),
-    Endpoint("process-list", "GET", FLEET),
+    Endpoint("node-processes", "GET", FLEET),
     Endpoint("node-keys", "GET", FLEET),
     Endpoint("node-keys-act", "POST", NODES, {"act": "retire"}),
     Endpoint("node-traffic", "GET", FLEET, NODE),
     Endpoint("node-sync", "GET", FLEET, NODE),
     Endpoint("node-log", "GET", FLEET, NODE),
     Endpoint("node-ask", "GET", NODES, {**NODE, "act": "retire"}),
-    Endpoint("fleet-minutes", "GET", FLEET),
+    Endpoint("node-minutes", "GET", FLEET),
     Endpoint("node-enrolment", "GET", FLEET, ENROLLING),
     Endpoint("node-enrolment", "POST", NODES, ENROLLING),
     Endpoint("node-change", "GET", NODES, ENROLLING),
     Endpoint("node-change", "POST", NODES, ENROLLING),
     Endpoint("node-act", "POST", NODES, {**NODE, "act": "drain"}),
-    Endpoint("front-settings", "GET", NODES, FRONT),
-    Endpoint("front-settings", "POST", NODES, FRONT),
+    Endpoint("node-front", "GET", NODES, FRONT),
+    Endpoint("node-front", "POST", NODES, FRONT),
     # Secondaries
     Endpoint("secondary-list", "GET", FLEET),
     Endpoint("secondary-new", "GET", NODES),
@@ -634,6 +634,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
         yield {
             "zone_id": gone.pk, "person_id": people[2].pk, "sequence": published.sequence, "job_id": job.pk,
             "row_id": row.pk, "check_id": comparison_of(people[0]).pk, **things_of(people[0]),
+            "export_id": ExportJob.objects.create(author=people[0], created_at=NOW, format=ExportFormat.BIND).pk,
             "draft_key": draft_of(people[0], zone), **request_of(people[0], make_zone(name="asked.test.")),
         }  # fmt: skip
 

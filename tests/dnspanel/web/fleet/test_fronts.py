@@ -88,7 +88,7 @@ def test_a_front_that_was_not_heard_says_so(front: Node, browser: Browser, bob: 
 
 
 def test_nodes_and_bounds_are_set_and_refused_at_their_field(front: Node, browser: Browser, alice: User) -> None:
-    url = reverse("front-settings", args=[front.name])
+    url = reverse("node-front", args=[front.name])
     page = text(browser(alice).get(url))
     assert 'name="weight-ns1"' in page
     assert 'name="weight-front1"' not in page, "a front asks no front"
@@ -99,7 +99,7 @@ def test_nodes_and_bounds_are_set_and_refused_at_their_field(front: Node, browse
     refused = browser(alice).post(url, values | {"minimum": 65, "weight-ns1": 2})
     assert refused.status_code == 422
     assert "Enter a number from 1 to 64." in text(refused)
-    assert browser(alice).get(reverse("front-settings", args=["ns1"])).status_code == 404
+    assert browser(alice).get(reverse("node-front", args=["ns1"])).status_code == 404
 
 
 def test_a_front_is_added_like_a_node_and_gets_its_own_command(browser: Browser, alice: User) -> None:

@@ -37,6 +37,8 @@ def test_the_entry_of_the_page_is_marked(browser: Browser, alice: User) -> None:
     page = browser(alice).get("/zones/new/").content.decode()
     assert page.count('aria-current="page"') == 1
     assert '<a href="/zones/" aria-current="page"' in page
+    for path in ("/fleet/minutes/", "/fleet/processes/"):
+        assert '<a href="/nodes/" aria-current="page"' in browser(alice).get(path).content.decode()
 
 
 def test_the_draft_pill_counts_changes_and_zones(
