@@ -25,7 +25,7 @@ _LISTED = (
 @click.command(cls=Command)
 @click.argument("text", required=False)
 @click.option("--user", help="Show only acts of this person and the tokens of this person.")
-@click.option("--session", "in_session", help="Show only acts of this browser session (its id or the beginning).")
+@click.option("--session", "in_session", help="Show only acts of this browser session: an id or the beginning.")
 @click.option(
     "--action", help="Show only this kind of act, such as publish, token.create, or token. for all about tokens."
 )

@@ -58,7 +58,7 @@ def test_a_token_over_nodes_alone_needs_no_zones(alice: User) -> None:
 def test_only_permissions_that_one_has_are_offered(alice: User, charlie: User) -> None:
     offered = {value for value, _ in CustomForm(person=charlie).fields["permissions"].choices}
     assert offered == {"see nodes", "approve and decline requests with a token"}
-    assert len(CustomForm(person=alice).fields["permissions"].choices) == 6
+    assert len(CustomForm(person=alice).fields["permissions"].choices) == 7
     assert "permissions" not in CustomForm(person=make_person("mia", Role.MEMBER)).fields
 
 

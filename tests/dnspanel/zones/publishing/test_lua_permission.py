@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import RECORD_RIGHTS, Permission, Right
+from dnspanel.accounts.actors.actors import EVERY_RIGHT, RECORD_RIGHTS, Grant, Permission, Right
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.rights import own_roles
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.transfer.models import ImportFault
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import RRset, Zone
@@ -44,9 +47,10 @@ def test_editors_publish_no_lua_record_but_can_delete_it(make_zone: MakeZone, al
     with pytest.raises(RuleViolations, match="permission"):
         publish(zone, bob, rr(LINE.replace("300", "60")))
     publish(zone, bob, None)
-    terms = {"permissions": [Permission.LUA], "rights": list(RECORD_RIGHTS | {Right.READ})}
-    coder = make_person("cora", Role.MEMBER)
-    coder.own_role = own_roles.create_role(name="Coders", by=alice, now=NOW, **terms)
+    coder, rights = make_person("cora", Role.MEMBER), RECORD_RIGHTS | {Right.READ}
+    coder.own_role = own_roles.create_role(
+        name="Coders", permissions=[Permission.LUA], rights=rights, by=alice, now=NOW
+    )
     coder.save()
     publish(zone, coder)
 
@@ -77,3 +81,19 @@ def test_templates_for_lua_are_offered_only_with_the_permission(
     assert "pickrandom({&#x27;192.0.2.1&#x27;})" in page
     settings.ALLOW_LUA_RECORDS = False
     assert offers(administrator) == (False, 404)
+
+
+@pytest.mark.parametrize("has_permission", [True, False])
+def test_a_token_of_an_administrator_needs_the_permission_too(
+    make_zone: MakeZone, alice: User, has_permission: bool
+) -> None:
+    make_zone()
+    scope = Grant(EVERY_RIGHT, everywhere=True)
+    terms = TokenTerms("CI", (scope,), frozenset({Permission.LUA} if has_permission else ()))
+    made = create_token(owner=alice, terms=terms, by=alice, now=timezone.now())
+    rrset = {"name": LUA.name, "type": "LUA", "ttl": 300, "records": [{"content": 'A "pickrandom({})"'}]}
+    body = {"rrsets": [rrset | {"changetype": "REPLACE"}]}
+    url, headers = "/api/v1/servers/localhost/zones/example.test.", {"X-API-Key": made.secret}
+    answer: Any = Client().patch(url, body, "application/json", headers=headers)
+    assert answer.status_code == (204 if has_permission else 422), answer.content
+    assert RRset.objects.filter(type=rdtypes.LUA).exists() == has_permission
