@@ -5,7 +5,7 @@ Resources import everything for declaring and answering an operation from here.
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.db import DatabaseError, InterfaceError
@@ -183,10 +183,10 @@ def _meant_path(path: str) -> str:
 
 
 def api_operation(
-    operation_id: str, responses: Any, *, request: Any = empty, parameters: Sequence[OpenApiParameter] = ()
+    operation_id: str, responses: Any, *parameters: OpenApiParameter, request: Any = empty
 ) -> Callable[[Any], Any]:
-    """Return a decorator that documents a view method: its operation id, responses, request body and parameters."""
-    return extend_schema(operation_id, parameters or None, request, responses)
+    """Return a decorator that documents a view method: its operation id, responses, parameters and request body."""
+    return extend_schema(operation_id, list(parameters) or None, request, responses)
 
 
 def query_parameter(name: str, description: str, kind: Any = str, **options: Any) -> OpenApiParameter:

@@ -42,15 +42,13 @@ class Audit(V2View):
     @api_operation(
         "listAuditEntries",
         page_of(ActSerializer),
-        parameters=[
-            query_parameter("action", "Action: `token.create`, or `token.` for all token actions."),
-            query_parameter("user", "User name of the author."),
-            query_parameter("session", "Id of the browser session, or its beginning."),
-            query_parameter("q", "Part of the entry's text, a zone name, or a request id."),
-            query_parameter("since", "Only entries at or after this time.", _DATE_TIME),
-            query_parameter("until", "Only entries before this time.", _DATE_TIME),
-            *PAGED,
-        ],
+        query_parameter("action", "Action: `token.create`, or `token.` for all token actions."),
+        query_parameter("user", "User name of the author."),
+        query_parameter("session", "Id of the browser session, or its beginning."),
+        query_parameter("q", "Part of the entry's text, a zone name, or a request id."),
+        query_parameter("since", "Only entries at or after this time.", _DATE_TIME),
+        query_parameter("until", "Only entries before this time.", _DATE_TIME),
+        *PAGED,
     )
     def get(self, request: Request) -> HttpResponse:
         """List audit entries.

@@ -132,7 +132,7 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    @api_operation("listCatalogs", page_of(CatalogSerializer), parameters=PAGED)
+    @api_operation("listCatalogs", page_of(CatalogSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List consumed catalogs.
 
@@ -141,7 +141,7 @@ class Catalogs(V2View):
         """
         return page_by_id(request, access.catalogs_visible_to(self.actor), _catalogs_json)
 
-    @api_operation("createCatalog", {201: CatalogSerializer}, request=NewCatalogSerializer, parameters=[DRY_RUN])
+    @api_operation("createCatalog", {201: CatalogSerializer}, DRY_RUN, request=NewCatalogSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Consume a catalog.
 
@@ -183,7 +183,7 @@ class OneCatalog(V2View):
             set_up_catalogs.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
         return _answer_catalog(actor, catalog_id)
 
-    @api_operation("deleteCatalog", {204: None}, parameters=[DRY_RUN])
+    @api_operation("deleteCatalog", {204: None}, DRY_RUN)
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Stop consuming a catalog.
 
@@ -243,7 +243,8 @@ class CatalogZones(V2View):
     @api_operation(
         "listCatalogZones",
         page_of(CatalogListingSerializer),
-        parameters=[query_parameter("state", "Only members in this state.", enum=State.values), *PAGED],
+        query_parameter("state", "Only members in this state.", enum=State.values),
+        *PAGED,
     )
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
         """List the members of a consumed catalog.

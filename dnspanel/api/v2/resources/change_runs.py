@@ -100,7 +100,7 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    @api_operation("listChangeRuns", page_of(ChangeRunSerializer), parameters=PAGED)
+    @api_operation("listChangeRuns", page_of(ChangeRunSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs that change zones.
 
@@ -158,7 +158,8 @@ class ChangeRunZones(V2View):
     @api_operation(
         "listChangeRunZones",
         page_of(ChangeRunZoneSerializer),
-        parameters=[*PAGED, query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES)],
+        *PAGED,
+        query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES),
     )
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.

@@ -59,7 +59,7 @@ class ZoneRequest:
 class ZoneChanges(V2View):
     conditional = True
 
-    @api_operation("changeRRsets", _ANSWERS, request=ChangesSerializer, parameters=CHANGING)
+    @api_operation("changeRRsets", _ANSWERS, *CHANGING, request=ChangesSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
 
@@ -92,9 +92,7 @@ class ZoneChanges(V2View):
 
 class Bulk(V2View):
     # Unconditional: each zone can have `at_revision` instead.
-    @api_operation(
-        "changeRRsetsInZones", {**_ANSWERS, 201: RequestSerializer}, request=BulkSerializer, parameters=WRITING
-    )
+    @api_operation("changeRRsetsInZones", {**_ANSWERS, 201: RequestSerializer}, *WRITING, request=BulkSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones, or replace zones with zone files.
 

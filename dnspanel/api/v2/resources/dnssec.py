@@ -54,7 +54,7 @@ _REASON = TERMS[0]
 
 
 class ZoneDnssec(V2View):
-    @api_operation("getZoneDnssec", {200: SigningSerializer}, parameters=[IF_CHANGED])
+    @api_operation("getZoneDnssec", {200: SigningSerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read how a zone is signed.
 
@@ -69,8 +69,9 @@ class ZoneDnssec(V2View):
     @api_operation(
         "changeZoneDnssec",
         {202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
+        *CHANGING,
+        _REASON,
         request=SigningPatchSerializer,
-        parameters=[*CHANGING, _REASON],
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change how a zone is signed.
@@ -112,8 +113,8 @@ class BulkDnssec(V2View):
             202: WrittenSerializer,
             200: PolymorphicProxySerializer("WrittenOrSigningPlans", [WrittenSerializer, SigningPlansSerializer], None),
         },
+        *WRITING,
         request=BulkSigningSerializer,
-        parameters=WRITING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Change how zones are signed.

@@ -76,7 +76,7 @@ class DnssecNodes(V2View):
 
 
 class UnprovenZones(V2View):
-    @api_operation("listUnprovenZones", page_of(UnprovenZoneSerializer), parameters=PAGED)
+    @api_operation("listUnprovenZones", page_of(UnprovenZoneSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.
 

@@ -45,8 +45,9 @@ class DnssecKeys(V2View):
     @api_operation(
         "createDnssecKey",
         {202: dnssec_serializers.KeyWrittenSerializer, 201: dnssec_serializers.KeyWrittenSerializer},
+        *WRITING,
+        _REASON,
         request=dnssec_serializers.NewKeySerializer,
-        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Create or import a DNSSEC key.
@@ -69,7 +70,7 @@ class DnssecKeys(V2View):
 
 
 class DnssecKey(V2View):
-    @api_operation("getDnssecKey", {200: dnssec_serializers.KeySerializer}, parameters=[IF_CHANGED])
+    @api_operation("getDnssecKey", {200: dnssec_serializers.KeySerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
 
@@ -81,8 +82,9 @@ class DnssecKey(V2View):
     @api_operation(
         "changeDnssecKey",
         {202: dnssec_serializers.KeyWrittenSerializer, 200: dnssec_serializers.KeyWrittenSerializer},
+        *CHANGING,
+        _REASON,
         request=dnssec_serializers.KeyPatchSerializer,
-        parameters=[*CHANGING, _REASON],
     )
     def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Change a DNSSEC key.
@@ -103,7 +105,7 @@ class DnssecKey(V2View):
         more = {"key": key_json(key, self.actor)}
         return answer_publications(request, publications, more, headers={"ETag": key_tag(key)})
 
-    @api_operation("deleteDnssecKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
+    @api_operation("deleteDnssecKey", {202: WrittenSerializer, 200: WrittenSerializer}, *CHANGING, _REASON)
     def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Delete a DNSSEC key.
 

@@ -43,8 +43,9 @@ class OtherKeys(V2View):
     @api_operation(
         "createOtherKey",
         {202: WrittenSerializer, 200: WrittenSerializer},
+        *WRITING,
+        _REASON,
         request=NewOtherKeySerializer,
-        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add a key of another signer.
@@ -62,7 +63,7 @@ class OtherKeys(V2View):
 
 
 class OneOtherKey(V2View):
-    @api_operation("deleteOtherKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
+    @api_operation("deleteOtherKey", {202: WrittenSerializer, 200: WrittenSerializer}, *CHANGING, _REASON)
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.
 

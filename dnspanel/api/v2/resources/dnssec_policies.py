@@ -124,7 +124,7 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    @api_operation("listDnssecPolicies", page_of(DnssecPolicySerializer), parameters=PAGED)
+    @api_operation("listDnssecPolicies", page_of(DnssecPolicySerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC policies.
 
@@ -191,7 +191,7 @@ class OneDnssecPolicy(V2View):
     @api_operation(
         "deleteDnssecPolicy",
         {204: None},
-        parameters=[query_parameter("replaced_by", "Id of the policy that replaces this one.", int)],
+        query_parameter("replaced_by", "Id of the policy that replaces this one.", int),
     )
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.

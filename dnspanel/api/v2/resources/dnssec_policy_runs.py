@@ -59,7 +59,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    @api_operation("listPolicyRuns", page_of(PolicyRunSerializer), parameters=PAGED)
+    @api_operation("listPolicyRuns", page_of(PolicyRunSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List runs of DNSSEC policies.
 
@@ -126,7 +126,8 @@ class PolicyRunZones(V2View):
     @api_operation(
         "listPolicyRunZones",
         page_of(PolicyRunZoneSerializer),
-        parameters=[*PAGED, query_parameter("act", "Zones with this act.", enum=_ACTS)],
+        *PAGED,
+        query_parameter("act", "Zones with this act.", enum=_ACTS),
     )
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """List the zones of a run of DNSSEC policies.

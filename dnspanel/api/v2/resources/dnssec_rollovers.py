@@ -39,7 +39,7 @@ _PAGE = page_of(RolloverSerializer)  # one class for both lists, because names i
 
 
 class RolloversUnderWay(V2View):
-    @api_operation("listRollovers", _PAGE, parameters=PAGED)
+    @api_operation("listRollovers", _PAGE, *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List DNSSEC rollovers in progress.
 
@@ -78,7 +78,7 @@ class RolloverKinds(V2View):
 
 class ZoneRollovers(V2View):
     # Unconditional: a zone has at most one active rollover.
-    @api_operation("listZoneRollovers", _PAGE, parameters=PAGED)
+    @api_operation("listZoneRollovers", _PAGE, *PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone.
 
@@ -94,8 +94,9 @@ class ZoneRollovers(V2View):
     @api_operation(
         "createRollover",
         {202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},
+        *WRITING,
+        _REASON,
         request=NewRolloverSerializer,
-        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Start a DNSSEC rollover.
@@ -122,7 +123,7 @@ class ZoneRollovers(V2View):
 
 
 class OneRollover(V2View):
-    @api_operation("getRollover", {200: RolloverSerializer}, parameters=[IF_CHANGED])
+    @api_operation("getRollover", {200: RolloverSerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
@@ -140,8 +141,9 @@ class RolloverCancel(V2View):
     @api_operation(
         "cancelRollover",
         {202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},
+        *WRITING,
+        _REASON,
         request=RolloverCancelSerializer,
-        parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Cancel a DNSSEC rollover.

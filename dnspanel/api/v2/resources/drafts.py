@@ -50,7 +50,7 @@ ZONE = query_parameter("zone", "Only changes in this zone.")
 
 
 class DraftDetail(V2View):
-    @api_operation("getDraft", {200: DraftSerializer}, parameters=[IF_CHANGED])
+    @api_operation("getDraft", {200: DraftSerializer}, IF_CHANGED)
     def get(self, request: Request) -> HttpResponse:
         """Read the draft.
 
@@ -60,7 +60,7 @@ class DraftDetail(V2View):
         body = _draft_json(self.actor)
         return fresh_enough(request, tag_of(body)) or answer_with_tag(body)
 
-    @api_operation("discardDraft", {204: None}, parameters=[IF_MATCH, ZONE])
+    @api_operation("discardDraft", {204: None}, IF_MATCH, ZONE)
     def delete(self, request: Request) -> HttpResponse:
         """Discard the draft.
 
@@ -77,7 +77,7 @@ class DraftDetail(V2View):
 
 
 class DraftOperations(V2View):
-    @api_operation("listDraftOperations", {200: page_of(OperationSerializer)}, parameters=[*PAGED, ZONE])
+    @api_operation("listDraftOperations", {200: page_of(OperationSerializer)}, *PAGED, ZONE)
     def get(self, request: Request) -> HttpResponse:
         """List the changes in the draft.
 
@@ -107,7 +107,7 @@ class DraftRRset(V2View):
         zone, key = at_path(request, zone_name, owner, type_name)
         return answer_with_tag(_operation_json(self.actor, zone, key))
 
-    @api_operation("setDraftRRset", {200: OperationSerializer}, request=DraftedSerializer, parameters=[IF_MATCH])
+    @api_operation("setDraftRRset", {200: OperationSerializer}, IF_MATCH, request=DraftedSerializer)
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Put an RRset into the draft.
 
@@ -126,7 +126,7 @@ class DraftRRset(V2View):
                 draft.replace_rrset(author=self.actor, zone=zone, rrset=rrset, now=now, base_revision=base)
         return answer_with_tag(_operation_json(self.actor, zone, key))
 
-    @api_operation("discardDraftRRset", {204: None}, parameters=[IF_MATCH])
+    @api_operation("discardDraftRRset", {204: None}, IF_MATCH)
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Drop an RRset from the draft.
 
@@ -140,7 +140,7 @@ class DraftRRset(V2View):
 
 
 class DraftPlan(V2View):
-    @api_operation("getDraftPlan", {200: PlansSerializer}, parameters=[ZONE])
+    @api_operation("getDraftPlan", {200: PlansSerializer}, ZONE)
     def get(self, request: Request) -> HttpResponse:
         """Review the draft.
 
@@ -155,10 +155,7 @@ class DraftPublish(V2View):
     conditional = True
 
     @api_operation(
-        "publishDraft",
-        {202: WrittenSerializer, 200: WrittenSerializer},
-        request=PublishDraftSerializer,
-        parameters=CHANGING,
+        "publishDraft", {202: WrittenSerializer, 200: WrittenSerializer}, *CHANGING, request=PublishDraftSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Publish the draft.
@@ -178,9 +175,7 @@ class DraftPublish(V2View):
 class ConflictResolve(V2View):
     conditional = True
 
-    @api_operation(
-        "resolveConflict", {200: OperationSerializer}, request=ResolveSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
-    )
+    @api_operation("resolveConflict", {200: OperationSerializer}, IF_MATCH, IDEMPOTENCY_KEY, request=ResolveSerializer)
     def post(self, request: Request, operation_id: int) -> HttpResponse:
         """Resolve a conflict in the draft.
 

@@ -78,7 +78,7 @@ class EvidenceTestSerializer(serializers.Serializer):
 
 
 class EvidenceDestinations(V2View):
-    @api_operation("listEvidenceDestinations", page_of(EvidenceDestinationSerializer), parameters=PAGED)
+    @api_operation("listEvidenceDestinations", page_of(EvidenceDestinationSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List destinations of the audit log.
 

@@ -37,14 +37,12 @@ class Expiries(V2View):
     @api_operation(
         "listExpiries",
         page_of(ExpirySerializer),
-        parameters=[
-            query_parameter(
-                "before",
-                "Only RRsets whose time of removal is this time or earlier.",
-                {"type": "string", "format": "date-time"},
-            ),
-            *PAGED,
-        ],
+        query_parameter(
+            "before",
+            "Only RRsets whose time of removal is this time or earlier.",
+            {"type": "string", "format": "date-time"},
+        ),
+        *PAGED,
     )
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.

@@ -37,7 +37,7 @@ class RRsetExpirySerializer(Shape):
 
 
 class RRsetExpiry(V2View):
-    @api_operation("getRRsetExpiry", {200: RRsetExpirySerializer}, parameters=[IF_CHANGED])
+    @api_operation("getRRsetExpiry", {200: RRsetExpirySerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read the removal time of an RRset.
 

@@ -117,7 +117,7 @@ _FILE = {
 
 
 class Exports(V2View):
-    @api_operation("listExports", page_of(ExportSerializer), parameters=PAGED)
+    @api_operation("listExports", page_of(ExportSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List exports.
 

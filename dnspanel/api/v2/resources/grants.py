@@ -49,11 +49,9 @@ class Grants(V2View):
     @api_operation(
         "listGrants",
         page_of(GrantSerializer),
-        parameters=[
-            query_parameter("user", "Only grants to this person (id).", _ID),
-            query_parameter("team", "Only grants to this team (id).", _ID),
-            *PAGED,
-        ],
+        query_parameter("user", "Only grants to this person (id).", _ID),
+        query_parameter("team", "Only grants to this team (id).", _ID),
+        *PAGED,
     )
     def get(self, request: Request) -> HttpResponse:
         """List grants.

@@ -54,14 +54,12 @@ class ImportFile(V2View):
     @api_operation(
         "uploadImportFile",
         UploadedSerializer,
+        query_parameter(
+            "offset",
+            "Start of the chunk: the current size of the file. Without it, the body is the whole file.",
+            {"type": "integer", "minimum": 0},
+        ),
         request={"application/octet-stream": OpenApiTypes.BINARY},
-        parameters=[
-            query_parameter(
-                "offset",
-                "Start of the chunk: the current size of the file. Without it, the body is the whole file.",
-                {"type": "integer", "minimum": 0},
-            )
-        ],
     )
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
         """Upload a file of an import.

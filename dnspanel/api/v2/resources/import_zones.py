@@ -101,11 +101,9 @@ class ImportZones(V2View):
     @api_operation(
         "listImportZones",
         page_of(ImportZoneSerializer),
-        parameters=[
-            query_parameter("action", "Only zones with this action.", enum=["undecided", *Action.values]),
-            query_parameter("q", "Part of the zone's name or of the file's path."),
-            *PAGED,
-        ],
+        query_parameter("action", "Only zones with this action.", enum=["undecided", *Action.values]),
+        query_parameter("q", "Part of the zone's name or of the file's path."),
+        *PAGED,
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the zones of an import.
@@ -156,7 +154,9 @@ class ImportFaults(V2View):
     @api_operation(
         "listImportFaults",
         page_of(FaultSerializer),
-        parameters=[*_OF_FAULTS, query_parameter("zone", "Only errors and remarks about this zone."), *PAGED],
+        *_OF_FAULTS,
+        query_parameter("zone", "Only errors and remarks about this zone."),
+        *PAGED,
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the errors and remarks of an import.
@@ -182,7 +182,7 @@ class ImportFaults(V2View):
 class ImportFaultsCsv(V2View):
     renderer_classes = (*V2View.renderer_classes, Csv)
 
-    @api_operation("downloadImportFaults", {(200, "text/csv"): OpenApiTypes.STR}, parameters=_OF_FAULTS)
+    @api_operation("downloadImportFaults", {(200, "text/csv"): OpenApiTypes.STR}, *_OF_FAULTS)
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Download the errors and remarks of an import as CSV.
 

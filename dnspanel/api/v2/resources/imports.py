@@ -181,7 +181,7 @@ class ImportActSerializer(Shape):
 
 
 class Imports(V2View):
-    @api_operation("listImports", page_of(ListedImportSerializer), parameters=PAGED)
+    @api_operation("listImports", page_of(ListedImportSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List imports.
 
@@ -250,8 +250,9 @@ class ImportAct(V2View):
     @api_operation(
         "actOnImport",
         ImportStepSerializer,
+        OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)),
+        DRY_RUN,
         request=ImportActSerializer,
-        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)), DRY_RUN],
     )
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
         """Scan, plan, apply, pause, resume, cancel or undo an import.

@@ -46,7 +46,7 @@ class LockSerializer(Shape):
 
 
 class ZoneLocks(V2View):
-    @api_operation("listLocks", page_of(LockSerializer), parameters=PAGED)
+    @api_operation("listLocks", page_of(LockSerializer), *PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the locks of a zone.
 

@@ -52,8 +52,8 @@ class ManyRRsets(V2View):
                 None,
             ),
         },
+        *CHANGING,
         request=many_serializers.ManyRRsetsSerializer,
-        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Change many RRsets in any zones.

@@ -44,8 +44,8 @@ class ManyZones(V2View):
                 None,
             ),
         },
+        *CHANGING,
         request=many_serializers.ManyZonesSerializer,
-        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Change or delete many zones.

@@ -84,7 +84,7 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    @api_operation("listNameServerSets", page_of(NameServerSetSerializer), parameters=PAGED)
+    @api_operation("listNameServerSets", page_of(NameServerSetSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List sets of name servers.
 

@@ -74,7 +74,7 @@ class TakeUpSerializer(Shape):
 class NamedDraftList(V2View):
     conditional = True
 
-    @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), parameters=PAGED)
+    @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List saved drafts.
 
@@ -89,9 +89,7 @@ class NamedDraftList(V2View):
         items = [_json(named) for named in rows if named.changes]
         return page_answer(request, items, (rows[-1].draft.pk,) if more else None)
 
-    @api_operation(
-        "createNamedDraft", {201: NamedDraftSerializer}, request=NewNamedDraftSerializer, parameters=[IDEMPOTENCY_KEY]
-    )
+    @api_operation("createNamedDraft", {201: NamedDraftSerializer}, IDEMPOTENCY_KEY, request=NewNamedDraftSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Save the draft under a name.
 
@@ -113,7 +111,7 @@ class OneNamedDraft(V2View):
         """
         return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
-    @api_operation("discardNamedDraft", {204: None}, parameters=[IF_MATCH])
+    @api_operation("discardNamedDraft", {204: None}, IF_MATCH)
     def delete(self, request: Request, key: UUID) -> HttpResponse:
         """Delete a saved draft.
 
@@ -142,10 +140,7 @@ class NamedDraftPublish(V2View):
     conditional = True
 
     @api_operation(
-        "publishNamedDraft",
-        {202: WrittenSerializer, 200: WrittenSerializer},
-        request=PublishDraftSerializer,
-        parameters=CHANGING,
+        "publishNamedDraft", {202: WrittenSerializer, 200: WrittenSerializer}, *CHANGING, request=PublishDraftSerializer
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Publish a saved draft.
@@ -164,9 +159,7 @@ class NamedDraftPublish(V2View):
 class NamedDraftTakeUp(V2View):
     conditional = True
 
-    @api_operation(
-        "resumeNamedDraft", NamedDraftSerializer, request=TakeUpSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
-    )
+    @api_operation("resumeNamedDraft", NamedDraftSerializer, IF_MATCH, IDEMPOTENCY_KEY, request=TakeUpSerializer)
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Resume a saved draft.
 
@@ -186,7 +179,7 @@ class NamedDraftPutBack(V2View):
 
     conditional = True
 
-    @api_operation("releaseNamedDraft", NamedDraftSerializer, request=None, parameters=[IF_MATCH, IDEMPOTENCY_KEY])
+    @api_operation("releaseNamedDraft", NamedDraftSerializer, IF_MATCH, IDEMPOTENCY_KEY, request=None)
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Release a saved draft.
 

@@ -238,16 +238,12 @@ class NodePoints(V2View):
     @api_operation(
         "getNodePoints",
         PointsSerializer,
-        parameters=[
-            query_parameter(
-                "after", "For `second`: only points after this Unix time.", {"type": "number", "minimum": 0}
-            ),
-            query_parameter(
-                "step",
-                "Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
-                {"type": "string", "enum": ["second", *LEVELS], "default": "second"},
-            ),
-        ],
+        query_parameter("after", "For `second`: only points after this Unix time.", {"type": "number", "minimum": 0}),
+        query_parameter(
+            "step",
+            "Seconds of the last hour, minutes of the last day, or hours of the last 30 days.",
+            {"type": "string", "enum": ["second", *LEVELS], "default": "second"},
+        ),
     )
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read the statistics of a node.
@@ -270,8 +266,8 @@ class NodeAct(V2View):
     @api_operation(
         "actOnNode",
         NodeSerializer,
+        OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)),
         request=NodeActSerializer,
-        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
     )
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
         """Approve, decline, drain, resume, resync, check, upgrade, revoke or retire a node.

@@ -145,7 +145,8 @@ class TransferredZones(V2View):
     @api_operation(
         "listTransferredZones",
         page_of(TransferredZoneSerializer),
-        parameters=[query_parameter("failing", "true: only zones whose transfers fail.", bool), *PAGED],
+        query_parameter("failing", "true: only zones whose transfers fail.", bool),
+        *PAGED,
     )
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.
@@ -159,10 +160,7 @@ class TransferredZones(V2View):
         return page_by_id(request, found, each_as(transferred_json))
 
     @api_operation(
-        "createTransferredZone",
-        {201: TransferredZoneSerializer},
-        request=NewTransferredZoneSerializer,
-        parameters=[DRY_RUN],
+        "createTransferredZone", {201: TransferredZoneSerializer}, DRY_RUN, request=NewTransferredZoneSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
@@ -194,9 +192,7 @@ class ZonePrimaries(V2View):
         """
         return _answer_primaries(_zone(request, zone_name))
 
-    @api_operation(
-        "setZonePrimaries", {200: TransferredZoneSerializer}, request=ChosenPrimariesSerializer, parameters=[DRY_RUN]
-    )
+    @api_operation("setZonePrimaries", {200: TransferredZoneSerializer}, DRY_RUN, request=ChosenPrimariesSerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the primaries of a zone.
 
@@ -243,8 +239,10 @@ class ZoneTakeOver(V2View):
     @api_operation(
         "takeOverZone",
         {200: WrittenSerializer, 202: WrittenSerializer},
+        WAIT,
+        WAIT_FOR,
+        DRY_RUN,
         request=PastRulesSerializer,
-        parameters=[WAIT, WAIT_FOR, DRY_RUN],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Take over a zone.
@@ -262,7 +260,7 @@ class ZoneTakeOver(V2View):
 class ZoneGivenBack(V2View):
     conditional = True
 
-    @api_operation("giveBackZone", {202: TransferredZoneSerializer}, request=PastRulesSerializer, parameters=[DRY_RUN])
+    @api_operation("giveBackZone", {202: TransferredZoneSerializer}, DRY_RUN, request=PastRulesSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.
 

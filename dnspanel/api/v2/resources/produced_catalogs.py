@@ -101,7 +101,7 @@ class CatalogMovesSerializer(serializers.Serializer):
 
 
 class ProducedCatalogs(V2View):
-    @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), parameters=PAGED)
+    @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List producer catalogs.
 
@@ -111,10 +111,7 @@ class ProducedCatalogs(V2View):
         return page_by_id(request, access.producers_visible_to(self.actor), _catalogs_json)
 
     @api_operation(
-        "createProducedCatalog",
-        {201: ProducedCatalogSerializer},
-        request=NewProducedCatalogSerializer,
-        parameters=[DRY_RUN],
+        "createProducedCatalog", {201: ProducedCatalogSerializer}, DRY_RUN, request=NewProducedCatalogSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a producer catalog.
@@ -156,7 +153,7 @@ class OneProducedCatalog(V2View):
                 )
         return _answer_catalog(actor, zone_name)
 
-    @api_operation("deleteProducedCatalog", {204: None}, parameters=[DRY_RUN, *TERMS[:2]])
+    @api_operation("deleteProducedCatalog", {204: None}, DRY_RUN, *TERMS[:2])
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a producer catalog.
 
@@ -177,7 +174,7 @@ class OneProducedCatalog(V2View):
 
 
 class CatalogMembers(V2View):
-    @api_operation("listCatalogMembers", page_of(CatalogMemberSerializer), parameters=PAGED)
+    @api_operation("listCatalogMembers", page_of(CatalogMemberSerializer), *PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the members of a producer catalog.
 

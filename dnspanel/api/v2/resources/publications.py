@@ -47,7 +47,7 @@ _FEED = [
 
 
 class PublicationList(V2View):
-    @api_operation("listPublications", {200: PublicationPageSerializer}, parameters=_FEED)
+    @api_operation("listPublications", {200: PublicationPageSerializer}, *_FEED)
     def get(self, request: Request) -> HttpResponse:
         """List publications.
 
@@ -85,7 +85,7 @@ class PublicationList(V2View):
 
 
 class PublicationZones(V2View):
-    @api_operation("listPublicationZones", {200: page_of(PublishedZoneSerializer)}, parameters=PAGED)
+    @api_operation("listPublicationZones", {200: page_of(PublishedZoneSerializer)}, *PAGED)
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
 
@@ -104,7 +104,7 @@ class PublicationZones(V2View):
 
 
 class PublicationDetail(V2View):
-    @api_operation("getPublication", {200: WatchedPublicationSerializer}, parameters=[WAIT, WAIT_FOR])
+    @api_operation("getPublication", {200: WatchedPublicationSerializer}, WAIT, WAIT_FOR)
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.
 

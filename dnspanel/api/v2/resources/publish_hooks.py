@@ -111,7 +111,7 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
 
 
 class PublishHooks(V2View):
-    @api_operation("listPublishHooks", page_of(PublishHookSerializer), parameters=PAGED)
+    @api_operation("listPublishHooks", page_of(PublishHookSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List publish hooks.
 
@@ -148,7 +148,7 @@ class OnePublishHook(V2View):
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(self.actor, hook_id)))
 
-    @api_operation("changePublishHook", PublishHookSerializer, request=NewPublishHookSerializer, parameters=[IF_MATCH])
+    @api_operation("changePublishHook", PublishHookSerializer, IF_MATCH, request=NewPublishHookSerializer)
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
@@ -170,7 +170,7 @@ class OnePublishHook(V2View):
             )
         return answer_with_tag(_hook(changed))
 
-    @api_operation("deletePublishHook", {204: None}, parameters=[IF_MATCH])
+    @api_operation("deletePublishHook", {204: None}, IF_MATCH)
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
         """Delete a publish hook.
 

@@ -131,7 +131,8 @@ class RequestList(V2View):
     @api_operation(
         "listRequests",
         page_of(ListedRequestSerializer),
-        parameters=[*PAGED, query_parameter("which", "Default: `mine`.", enum=["mine", "waiting", "past-rules"])],
+        *PAGED,
+        query_parameter("which", "Default: `mine`.", enum=["mine", "waiting", "past-rules"]),
     )
     def get(self, request: Request) -> HttpResponse:
         """List approval requests.
@@ -154,9 +155,7 @@ class RequestList(V2View):
         rows, more = cut(found, page.limit)
         return page_answer(request, [_summary_json(each) for each in rows], (rows[-1].pk,) if more else None)
 
-    @api_operation(
-        "createRequest", {201: RequestSerializer}, request=NewRequestSerializer, parameters=[IDEMPOTENCY_KEY]
-    )
+    @api_operation("createRequest", {201: RequestSerializer}, IDEMPOTENCY_KEY, request=NewRequestSerializer)
     def post(self, request: Request) -> HttpResponse:
         """Request approval.
 
@@ -202,18 +201,16 @@ class RequestAct(V2View):
     @api_operation(
         "actOnRequest",
         PolymorphicProxySerializer("RequestOrPlans", [RequestSerializer, PlansSerializer], None),
+        OpenApiParameter(
+            "act",
+            str,
+            OpenApiParameter.PATH,
+            enum=["approve", "decline", "comment", "withdraw", "plan", "publish", "past-rules"],
+        ),
+        IF_MATCH,
+        DRY_RUN,
+        IDEMPOTENCY_KEY,
         request=RequestActSerializer,
-        parameters=[
-            OpenApiParameter(
-                "act",
-                str,
-                OpenApiParameter.PATH,
-                enum=["approve", "decline", "comment", "withdraw", "plan", "publish", "past-rules"],
-            ),
-            IF_MATCH,
-            DRY_RUN,
-            IDEMPOTENCY_KEY,
-        ],
     )
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
         """Approve, decline, comment, withdraw, schedule or publish a request.

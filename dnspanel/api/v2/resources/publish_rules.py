@@ -113,7 +113,7 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    @api_operation("listApprovalRules", page_of(ApprovalRuleSerializer), parameters=PAGED)
+    @api_operation("listApprovalRules", page_of(ApprovalRuleSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List approval rules.
 
@@ -160,7 +160,7 @@ class OneApprovalRule(V2View):
         """
         return answer_with_tag(_rule(_rule_of(self.actor, rule_id)))
 
-    @api_operation("deleteApprovalRule", {204: None}, parameters=[IF_MATCH])
+    @api_operation("deleteApprovalRule", {204: None}, IF_MATCH)
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
@@ -173,7 +173,7 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    @api_operation("listFreezes", page_of(FreezeSerializer), parameters=PAGED)
+    @api_operation("listFreezes", page_of(FreezeSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List freezes.
 
@@ -210,7 +210,7 @@ class OneFreeze(V2View):
         """
         return answer_with_tag(_freeze(_freeze_of(self.actor, freeze_id)))
 
-    @api_operation("deleteFreeze", {204: None}, parameters=[IF_MATCH])
+    @api_operation("deleteFreeze", {204: None}, IF_MATCH)
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
         """Delete a freeze.
 

@@ -46,8 +46,8 @@ class Restorations(V2View):
                 "RestorationsWrittenOrPreview", [RestorationsWrittenSerializer, ManyZonesPreviewSerializer], None
             ),
         },
+        *CHANGING,
         request=RestorationsSerializer,
-        parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
         """Restore zones.

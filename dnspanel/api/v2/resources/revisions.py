@@ -49,7 +49,8 @@ class RevisionList(V2View):
     @api_operation(
         "listRevisions",
         {200: page_of(RevisionSerializer)},
-        parameters=[query_parameter("name", "Only revisions that changed an RRset with this owner name."), *PAGED],
+        query_parameter("name", "Only revisions that changed an RRset with this owner name."),
+        *PAGED,
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions.
@@ -87,7 +88,7 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    @api_operation("listRevisionRRsets", {200: page_of(RRsetSerializer)}, parameters=PAGED)
+    @api_operation("listRevisionRRsets", {200: page_of(RRsetSerializer)}, *PAGED)
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
 
@@ -110,7 +111,7 @@ class RevisionRRsets(V2View):
 
 class RevisionUndo(V2View):
     # Unconditional: later changes by others are never undone.
-    @api_operation("undoRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
+    @api_operation("undoRevision", _UNDONE, *WRITING, request=UndoSerializer)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
@@ -124,9 +125,7 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    @api_operation(
-        "undoPublication", {202: UndoneSerializer, 200: UndoneSerializer}, request=UndoSerializer, parameters=WRITING
-    )
+    @api_operation("undoPublication", {202: UndoneSerializer, 200: UndoneSerializer}, *WRITING, request=UndoSerializer)
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication.
 
@@ -151,7 +150,7 @@ class PublicationUndo(V2View):
 
 class ZoneRestoreTo(V2View):
     # Unconditional: the result doesn't depend on the zone's current state.
-    @api_operation("restoreRevision", _UNDONE, request=UndoSerializer, parameters=WRITING)
+    @api_operation("restoreRevision", _UNDONE, *WRITING, request=UndoSerializer)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 

@@ -36,7 +36,7 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    @api_operation("listRoles", page_of(RoleSerializer), parameters=PAGED)
+    @api_operation("listRoles", page_of(RoleSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List roles.
 

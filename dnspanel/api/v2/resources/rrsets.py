@@ -50,12 +50,10 @@ class RRsetList(V2View):
     @api_operation(
         "listRRsets",
         {200: page_of(ListedRRsetSerializer)},
-        parameters=[
-            *PAGED,
-            query_parameter("q", "Search, as in the filter of the panel's record table."),
-            query_parameter("type", "Record type, or several types separated by commas."),
-            query_parameter("name", "Only RRsets with this owner name."),
-        ],
+        *PAGED,
+        query_parameter("q", "Search, as in the filter of the panel's record table."),
+        query_parameter("type", "Record type, or several types separated by commas."),
+        query_parameter("name", "Only RRsets with this owner name."),
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List RRsets.
@@ -81,7 +79,7 @@ class RRsetList(V2View):
 
 
 class RRsetDetail(V2View):
-    @api_operation("getRRset", {200: RRsetSerializer}, parameters=[IF_CHANGED])
+    @api_operation("getRRset", {200: RRsetSerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.
 
@@ -95,7 +93,7 @@ class RRsetDetail(V2View):
         rrset, tag = found
         return fresh_enough(request, tag) or answer(rrset_json(rrset), headers={"ETag": tag})
 
-    @api_operation("setRRset", _WRITTEN, request=RRsetContentSerializer, parameters=[*CHANGING, IF_NONE_MATCH, *TERMS])
+    @api_operation("setRRset", _WRITTEN, *CHANGING, IF_NONE_MATCH, *TERMS, request=RRsetContentSerializer)
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Create or replace an RRset.
 
@@ -110,7 +108,7 @@ class RRsetDetail(V2View):
         assert rrset is not None
         return _publish_step(request, zone, key, replace_with(rrset), mine=rrset_json(rrset))
 
-    @api_operation("changeRRset", _WRITTEN, request=RRsetPatchSerializer, parameters=[*CHANGING, *TERMS])
+    @api_operation("changeRRset", _WRITTEN, *CHANGING, *TERMS, request=RRsetPatchSerializer)
     def patch(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Change an RRset.
 
@@ -122,7 +120,7 @@ class RRsetDetail(V2View):
         step = read_patch(request.data, key, zone.name)
         return _publish_step(request, zone, key, step, mine=request.data)
 
-    @api_operation("deleteRRset", _WRITTEN, parameters=[*CHANGING, *TERMS])
+    @api_operation("deleteRRset", _WRITTEN, *CHANGING, *TERMS)
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Delete an RRset.
 

@@ -70,7 +70,7 @@ class ScimSecretSerializer(serializers.Serializer):
 
 
 class ScimDirectories(V2View):
-    @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), parameters=PAGED)
+    @api_operation("listScimDirectories", page_of(ScimDirectorySerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List SCIM directories.
 

@@ -28,11 +28,9 @@ class Search(V2View):
     @api_operation(
         "searchZonesAndRRsets",
         {200: page_of(FoundSerializer)},
-        parameters=[
-            *PAGED,
-            query_parameter("q", "Search, as in the panel's search box.", required=True),
-            query_parameter("kind", "Only this kind.", {"type": "string", "enum": ["zone", "rrset"]}),
-        ],
+        *PAGED,
+        query_parameter("q", "Search, as in the panel's search box.", required=True),
+        query_parameter("kind", "Only this kind.", {"type": "string", "enum": ["zone", "rrset"]}),
     )
     def get(self, request: Request) -> HttpResponse:
         """Search zones and RRsets.

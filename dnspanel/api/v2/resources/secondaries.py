@@ -135,7 +135,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
 
 
 class Secondaries(V2View):
-    @api_operation("listSecondaries", page_of(SecondarySerializer), parameters=PAGED)
+    @api_operation("listSecondaries", page_of(SecondarySerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List secondaries.
 
@@ -232,7 +232,8 @@ class SecondaryZones(V2View):
     @api_operation(
         "listSecondaryZones",
         page_of(SecondaryZoneSerializer),
-        parameters=[query_parameter("behind", "true: only zones that are behind.", bool), *PAGED],
+        query_parameter("behind", "true: only zones that are behind.", bool),
+        *PAGED,
     )
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """List the zones of a secondary.

@@ -31,7 +31,7 @@ _LISTED = query_parameter("kind", "Only providers of this kind.", enum=ProviderK
 
 
 class SignInProviders(V2View):
-    @api_operation("listSignInProviders", page_of(ANY_PROVIDER), parameters=[*PAGED, _LISTED])
+    @api_operation("listSignInProviders", page_of(ANY_PROVIDER), *PAGED, _LISTED)
     def get(self, request: Request) -> HttpResponse:
         """List sign-in providers.
 

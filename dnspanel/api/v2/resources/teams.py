@@ -46,7 +46,7 @@ class MembershipSerializer(Shape):
 
 
 class Teams(V2View):
-    @api_operation("listTeams", page_of(TeamSerializer), parameters=PAGED)
+    @api_operation("listTeams", page_of(TeamSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List teams.
 

@@ -82,7 +82,7 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
 
 class TemplateRuns(V2View):
-    @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), parameters=PAGED)
+    @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List template runs.
 
@@ -155,7 +155,8 @@ class TemplateRunZones(V2View):
     @api_operation(
         "listTemplateRunZones",
         page_of(TemplateRunZoneSerializer),
-        parameters=[*PAGED, query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES)],
+        *PAGED,
+        query_parameter("outcome", "Zones with this outcome.", enum=_OUTCOMES),
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
         """List the zones of a template run.

@@ -140,7 +140,7 @@ class TemplateAppliedSerializer(WrittenSerializer):
 
 
 class Templates(V2View):
-    @api_operation("listTemplates", page_of(TemplateSerializer), parameters=PAGED)
+    @api_operation("listTemplates", page_of(TemplateSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List templates.
 
@@ -209,7 +209,7 @@ class OneTemplate(V2View):
 
 class TemplateVersions(V2View):
     # Unconditional: a new version has its own number and never replaces another version.
-    @api_operation("listTemplateVersions", page_of(TemplateVersionSerializer), parameters=PAGED)
+    @api_operation("listTemplateVersions", page_of(TemplateVersionSerializer), *PAGED)
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """List the versions of a template.
 
@@ -255,8 +255,8 @@ class ZoneTemplateUse(V2View):
                 "AppliedOrSteps", [TemplateAppliedSerializer, TemplateStepsSerializer], None
             ),
         },
+        *WRITING,
         request=TemplateUseSerializer,
-        parameters=WRITING,
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Apply a template to a zone.

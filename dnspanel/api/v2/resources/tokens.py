@@ -92,7 +92,7 @@ class RotationSerializer(Shape):
 
 
 class Tokens(V2View):
-    @api_operation("listTokens", page_of(TokenSerializer), parameters=PAGED)
+    @api_operation("listTokens", page_of(TokenSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
 

@@ -67,7 +67,7 @@ class NewTsigKeySerializer(TsigKeySerializer):
 
 
 class TsigKeys(V2View):
-    @api_operation("listTsigKeys", page_of(TsigKeySerializer), parameters=PAGED)
+    @api_operation("listTsigKeys", page_of(TsigKeySerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.
 

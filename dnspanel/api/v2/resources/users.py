@@ -163,7 +163,7 @@ class RightsSerializer(serializers.Serializer):
 
 
 class Users(V2View):
-    @api_operation("listUsers", page_of(UserSerializer), parameters=PAGED)
+    @api_operation("listUsers", page_of(UserSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List people.
 
@@ -247,15 +247,13 @@ class UserRights(V2View):
     @api_operation(
         "getUserRights",
         RightsSerializer,
-        parameters=[
-            query_parameter("zone", "Name of a zone.", required=True),
-            *ABOUT_RRSET,
-            query_parameter(
-                "at",
-                "A time in the past. `since` compares the rights with the rights at that time.",
-                {"type": "string", "format": "date-time"},
-            ),
-        ],
+        query_parameter("zone", "Name of a zone.", required=True),
+        *ABOUT_RRSET,
+        query_parameter(
+            "at",
+            "A time in the past. `since` compares the rights with the rights at that time.",
+            {"type": "string", "format": "date-time"},
+        ),
     )
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Check the rights of a person in a zone.

@@ -85,7 +85,7 @@ class VanityPlace(V2View):
         zone = access.zone_for_reading(self.actor, zone_name)
         return answer_with_tag(place_json(_place(request, template, zone.name)))
 
-    @api_operation("setVanityAddresses", VanityPlaceSerializer, request=None, parameters=[DRY_RUN])
+    @api_operation("setVanityAddresses", VanityPlaceSerializer, DRY_RUN, request=None)
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
@@ -99,7 +99,7 @@ class VanityPlace(V2View):
             keep_addresses(template=template, zone=zone, by=self.actor, now=timezone.now())
         return answer_with_tag(_as_it_is(request, template, zone))
 
-    @api_operation("deleteVanityAddresses", {204: None}, parameters=[DRY_RUN])
+    @api_operation("deleteVanityAddresses", {204: None}, DRY_RUN)
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Stop maintaining the addresses of name servers.
 

@@ -112,7 +112,7 @@ class DeliverySerializer(serializers.Serializer):
 
 
 class Webhooks(V2View):
-    @api_operation("listWebhooks", page_of(WebhookSerializer), parameters=PAGED)
+    @api_operation("listWebhooks", page_of(WebhookSerializer), *PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List webhooks.
 
@@ -212,10 +212,8 @@ class Deliveries(V2View):
     @api_operation(
         "listWebhookDeliveries",
         page_of(DeliverySerializer),
-        parameters=[
-            query_parameter("state", "Only deliveries in this state.", enum=list(DeliveryState.values)),
-            *PAGED,
-        ],
+        query_parameter("state", "Only deliveries in this state.", enum=list(DeliveryState.values)),
+        *PAGED,
     )
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
         """List the deliveries of a webhook.

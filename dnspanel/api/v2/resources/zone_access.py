@@ -63,7 +63,7 @@ class TokenHereSerializer(Shape):
 class ZonePeople(V2View):
     conditional = False
 
-    @api_operation("listZonePeople", page_of(PersonHereSerializer), parameters=[*PAGED, *ABOUT_RRSET])
+    @api_operation("listZonePeople", page_of(PersonHereSerializer), *PAGED, *ABOUT_RRSET)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the people with rights in a zone.
 
@@ -83,7 +83,7 @@ class ZonePeople(V2View):
 class ZoneTokens(V2View):
     conditional = False
 
-    @api_operation("listZoneTokens", page_of(TokenHereSerializer), parameters=PAGED)
+    @api_operation("listZoneTokens", page_of(TokenHereSerializer), *PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the tokens with rights in a zone.
 

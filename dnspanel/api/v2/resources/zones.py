@@ -68,12 +68,10 @@ class ZoneList(V2View):
     @api_operation(
         "listZones",
         {200: page_of(ZoneSerializer)},
-        parameters=[
-            *PAGED,
-            Q,
-            query_parameter("tag", "Only zones with this tag."),
-            query_parameter("team", "Only zones of the team with this id.", int),
-        ],
+        *PAGED,
+        Q,
+        query_parameter("tag", "Only zones with this tag."),
+        query_parameter("team", "Only zones of the team with this id.", int),
     )
     def get(self, request: Request) -> HttpResponse:
         """List zones.
@@ -93,10 +91,7 @@ class ZoneList(V2View):
         return page_answer(request, _rows_json(rows, self.actor), (behind,) if behind else None)
 
     @api_operation(
-        "createZone",
-        {202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer},
-        request=NewZoneSerializer,
-        parameters=WRITING,
+        "createZone", {202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer}, *WRITING, request=NewZoneSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Create a zone.
@@ -127,7 +122,7 @@ class ZoneList(V2View):
 
 
 class ZoneDetail(V2View):
-    @api_operation("getZone", {200: ZoneSerializer}, parameters=[IF_CHANGED])
+    @api_operation("getZone", {200: ZoneSerializer}, IF_CHANGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
 
@@ -137,7 +132,7 @@ class ZoneDetail(V2View):
         zone_body = zone_json(access.zone_for_reading(self.actor, zone_name), self.actor)
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
-    @api_operation("changeZone", {200: ZoneSerializer}, request=ZonePatchSerializer, parameters=[IF_MATCH, DRY_RUN])
+    @api_operation("changeZone", {200: ZoneSerializer}, IF_MATCH, DRY_RUN, request=ZonePatchSerializer)
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a zone's tags, team or default TTL.
 
@@ -160,7 +155,7 @@ class ZoneDetail(V2View):
             change_settings(zone=current, tags=tags, team=team, author=self.actor, now=timezone.now())
         return answer(zone_json(current, self.actor), headers={"ETag": _tag(current)})
 
-    @api_operation("deleteZone", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, *TERMS[:2]])
+    @api_operation("deleteZone", {202: WrittenSerializer, 200: WrittenSerializer}, *CHANGING, *TERMS[:2])
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone.
 
@@ -186,9 +181,7 @@ class ZoneDetail(V2View):
 
 class ZoneClones(V2View):
     # Unconditional: the source is read in one snapshot and stays unchanged.
-    @api_operation(
-        "cloneZone", {202: WrittenSerializer, 201: WrittenSerializer}, request=ClonesSerializer, parameters=WRITING
-    )
+    @api_operation("cloneZone", {202: WrittenSerializer, 201: WrittenSerializer}, *WRITING, request=ClonesSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Clone a zone.
 
@@ -230,7 +223,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
 class Deletions(V2View):
     # Unconditional: each zone can have `at_revision` instead.
     @api_operation(
-        "deleteZones", {202: WrittenSerializer, 200: WrittenSerializer}, request=DeletionsSerializer, parameters=WRITING
+        "deleteZones", {202: WrittenSerializer, 200: WrittenSerializer}, *WRITING, request=DeletionsSerializer
     )
     def post(self, request: Request) -> HttpResponse:
         """Delete zones.
@@ -280,7 +273,8 @@ class TrashList(V2View):
     @api_operation(
         "listDeletedZones",
         {200: page_of(TrashedZoneSerializer)},
-        parameters=[query_parameter("q", "Search, as in the search box of the panel's trash."), *PAGED],
+        query_parameter("q", "Search, as in the search box of the panel's trash."),
+        *PAGED,
     )
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
@@ -299,10 +293,7 @@ class TrashList(V2View):
 class TrashRestore(V2View):
     # Unconditional: a zone in the trash does not change.
     @api_operation(
-        "restoreZone",
-        {202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},
-        request=None,
-        parameters=[*WRITING, TERMS[0]],
+        "restoreZone", {202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer}, *WRITING, TERMS[0], request=None
     )
     def post(self, request: Request, zone_id: int) -> HttpResponse:
         """Restore a zone.
