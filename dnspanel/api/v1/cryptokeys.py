@@ -14,8 +14,7 @@ from dnspanel.api.v1.kept_metadata import act_on_kept
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_view import KeyView
-from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, KeyView, SigningState
 from dnspanel.zones.errors import BadKey, KeyUnknown
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
-from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, KeyView, SigningState
 from dnspanel.zones.dnssec.signing_texts import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing.safety import ParentHere

@@ -7,9 +7,8 @@ from django.utils import timezone
 
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import policy_queries
-from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.policy import ROLLING, Act, Difference, differences, due
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import KeyView, SigningState
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
 

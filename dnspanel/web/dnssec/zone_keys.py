@@ -19,7 +19,7 @@ from dnspanel.web.frame.layout import PanelRequest, no_store, say_done
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as dnssec
-from dnspanel.zones.dnssec.key_view import KeyView
+from dnspanel.zones.dnssec.signing_state import KeyView
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

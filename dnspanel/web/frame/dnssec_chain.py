@@ -8,9 +8,8 @@ from dnspanel.fleet.models import ParentState
 from dnspanel.fleet.reads.parent_check import ParentView
 from dnspanel.texts import gettext, gettext_lazy, join_list
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
-from dnspanel.zones.dnssec.signing_state import KeyRole
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyView
 from dnspanel.zones.signing.safety import ParentHere
 
 # Further boxes of a column are only counted. Boxes with faults come first.

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, SEP
-from dnspanel.zones.dnssec.key_view import KeyView
-from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
+from dnspanel.zones.dnssec.signing_state import DELETE, KeyView, SigningState
 from dnspanel.zones.errors import BadPublicKey
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, make

@@ -6,9 +6,8 @@ from dnspanel.accounts.actors.actors import Person, Right
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in
-from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, KeyView, SigningState
 from dnspanel.zones.dnssec.signing_texts import describe_change
 from dnspanel.zones.errors import KeyUnknown
 from dnspanel.zones.models import Revision, Signing, SigningChange, Zone, ZoneKey

@@ -34,8 +34,7 @@ from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITIN
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_view import KeyView
-from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.signing_state import KeyState, KeyView, SigningState
 from dnspanel.zones.dnssec.signing_texts import describe_polling
 from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone

@@ -21,8 +21,7 @@ from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_view import KeyView
-from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.dnssec.signing_state import KeyView, SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.rights import access

@@ -21,7 +21,7 @@ from dnspanel.web.dnssec import pages
 from dnspanel.web.frame.dnssec_chain import DisplayAnswer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_view import KeyView
+from dnspanel.zones.dnssec.signing_state import KeyView
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rules.rules import BREAKING_DS

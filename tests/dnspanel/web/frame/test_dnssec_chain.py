@@ -11,8 +11,8 @@ from dnspanel.fleet.reads.parent_check import parent_of
 from dnspanel.web.frame.dnssec_chain import MOST_BOXES, Box, Chain, DisplayAnswer, ParentSide, chain_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
+from dnspanel.zones.dnssec.signing_state import KeyView
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing import sign
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -1,6 +1,6 @@
 """The same form sent twice, concurrent key changes, and knowledge about the parent zone.
 
-Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries`, `dnssec.key_view` and
+Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries` and
 `dnssec.signing_state` too.
 """
 
