@@ -22,8 +22,7 @@ from dnspanel.backup.programs import Target, panel_database, refuse_failure, sta
 from dnspanel.zones.dnssec.key_material import read as read_pair
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.publishing.first_signing import BroughtKey, BroughtSigning
-from replication.dns.notes import parse_notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import RRset, parse_notes
 
 Row = Mapping[str, str | None]  # the text of each column; None is NULL
 

@@ -19,8 +19,7 @@ from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.publishing.zone_patches import CurrentRRsets
 from dnspanel.zones.values import soa
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import NO_NOTES, Notes
-from replication.dns.rrset import Key, RRset, make
+from replication.dns.rrset import NO_NOTES, Key, Notes, RRset, make
 
 ANY = int(dns.rdatatype.ANY)
 _APEX_KEEPS = frozenset({rdtypes.SOA, rdtypes.NS})

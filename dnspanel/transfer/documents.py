@@ -82,7 +82,7 @@ class ReadyRRset(NamedTuple):
     wires: tuple[bytes, ...]
     disabled: tuple[str, ...] = ()
     comment: str = ""
-    notes: str = ""  # in the format of `replication.dns.notes`
+    notes: str = ""  # in the format of `format_notes`
 
 
 # Each chain costs a hash of every name. Signers have at most two chains, while they change from one to the other.

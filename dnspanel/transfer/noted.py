@@ -11,7 +11,7 @@ import json
 from dnspanel.texts import gettext
 from dnspanel.zones.values.rrset_notes import notes_in
 from replication.dns import names, rdata
-from replication.dns.notes import Notes, format_notes, notes_without_spellings
+from replication.dns.rrset import Notes, format_notes, notes_without_spellings
 from replication.errors import ReplicationError
 
 NOTED = ";!noted "

@@ -7,8 +7,7 @@ from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
 from dnspanel.zones.values import soa
 from replication.dns import rdata, rdtypes
-from replication.dns.notes import parse_notes
-from replication.dns.rrset import RRset, make, with_spellings_of
+from replication.dns.rrset import RRset, make, parse_notes, with_spellings_of
 from replication.errors import BadRRset
 
 Key = tuple[str, int]

@@ -36,8 +36,7 @@ from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import format_notes
-from replication.dns.rrset import Change, Key, RRset
+from replication.dns.rrset import Change, Key, RRset, format_notes
 
 MOST_RRSETS = 5_000
 LONGEST_TEXT = 2_000_000  # characters

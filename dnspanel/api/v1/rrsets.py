@@ -14,8 +14,7 @@ from dnspanel.api.v1.attributes import Comment, comment_text, comments_in_full
 from dnspanel.api.v1.content import content_for_client, read_content
 from dnspanel.api.v1.view import Refusal, canonical, list_in, shorten_text, text_in
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import NO_NOTES, Notes, parse_notes
-from replication.dns.rrset import MAX_TTL, RRset, make
+from replication.dns.rrset import MAX_TTL, NO_NOTES, Notes, RRset, make, parse_notes
 from replication.errors import BadName, BadRdata, BadRRset
 
 StoredRow = tuple[str, int, int, list[str], list[str], str, str]  # name, type, TTL, rdata, disabled, comment, notes

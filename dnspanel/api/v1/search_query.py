@@ -34,7 +34,7 @@ from dnspanel.zones.rights.access import Visibility, visibility_of, zones_visibl
 from dnspanel.zones.search.zone_conditions import has_many_zones, is_in_trigrams
 from replication.codec.keys import relative_key
 from replication.dns import names
-from replication.dns.notes import parse_notes
+from replication.dns.rrset import parse_notes
 from replication.errors import BadName
 
 MOST_COMPARED = 200_000  # RRsets, which takes about a second

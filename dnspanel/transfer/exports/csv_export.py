@@ -21,7 +21,7 @@ from functools import cache
 from dnspanel.transfer.exports.bind import generic_text
 from dnspanel.transfer.exports.exported_rows import ExportedZone
 from replication.dns import rdata, rdtypes
-from replication.dns.notes import parse_notes
+from replication.dns.rrset import parse_notes
 from replication.dns.signed_ttls import ttl_of_signature
 
 COLUMNS = ("zone", "name", "type", "ttl", "value", "disabled", "comment", "value_comment", "tags")

@@ -18,7 +18,7 @@ from typing import Any
 
 from dnspanel.transfer.exports.exported_rows import ExportedZone
 from replication.dns import rdata
-from replication.dns.notes import parse_notes
+from replication.dns.rrset import parse_notes
 
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 _member = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dnspanel.transfer.documents import ReadyRRset
 from replication.codec.keys import name_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import Notes, format_notes
-from replication.dns.rrset import MAX_MESSAGE, notes_of_values
+from replication.dns.rrset import MAX_MESSAGE, Notes, format_notes, notes_of_values
 
 # The size of a DNS message's header, question and OPT, and the size that a record adds to its rdata (see
 # `replication.dns.rrset`).

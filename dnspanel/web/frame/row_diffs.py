@@ -8,8 +8,7 @@ from dnspanel.web.frame import rows
 from dnspanel.zones.log.history import RecordDiff, RRsetDiff
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
-from replication.dns.notes import NO_NOTES
-from replication.dns.rrset import RRset
+from replication.dns.rrset import NO_NOTES, RRset
 
 
 @dataclass(frozen=True, slots=True)

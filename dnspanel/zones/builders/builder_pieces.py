@@ -8,8 +8,7 @@ from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules import mail_rules
 from dnspanel.zones.typed.fields import Field, quote_text, word_of
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import NO_NOTES
-from replication.dns.rrset import Key, RRset, make
+from replication.dns.rrset import NO_NOTES, Key, RRset, make
 from replication.errors import ReplicationError
 
 Values = Mapping[str, str]

@@ -31,7 +31,7 @@ class RRset(models.Model):
     folded = ArrayField(models.TextField(), null=True)
     disabled = ArrayField(models.TextField(), default=list)
     comment = models.TextField(blank=True, default="")
-    # `replication.dns.notes`: tags, and comments of values. Usually empty, which costs a byte.
+    # `replication.dns.rrset.Notes`: tags, and comments of values. Usually empty, which costs a byte.
     notes = models.TextField(blank=True, default="", db_default="")
     changed_in = models.IntegerField(default=1, db_default=1)  # number of the last revision that changed the RRset
 

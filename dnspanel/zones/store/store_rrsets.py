@@ -14,8 +14,7 @@ from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.database.sql import execute, fetch_all
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
-from replication.dns.notes import NO_NOTES, format_notes, parse_notes
-from replication.dns.rrset import Change, Key, RRset
+from replication.dns.rrset import NO_NOTES, Change, Key, RRset, format_notes, parse_notes
 
 # The fields of a row: name, owner key, type, TTL, rdata texts, anything, disabled texts, comment, notes.
 RowFields = tuple[str, bytes, int, int, Sequence[str], object, Sequence[str], str, str]

@@ -9,7 +9,7 @@ from typing import Any
 
 from dnspanel.texts import gettext, gettext_noop
 from replication.dns import rdata
-from replication.dns.notes import Notes
+from replication.dns.rrset import Notes
 
 MOST_TAGS = 20
 LONGEST_COMMENT = 500  # for one value

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dnspanel.transfer.exports.exported_rows import ExportedZone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import format_notes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import RRset, format_notes, make
 from tests.replication.dns.test_rdata import VALUES
 
 ODD_ZONES = (

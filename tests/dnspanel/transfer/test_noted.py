@@ -14,8 +14,7 @@ from dnspanel.transfer.sources.json_zones import JsonSource
 from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.dns import rdtypes
-from replication.dns.notes import Notes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import Notes, RRset, make
 from tests.dnspanel.transfer.estates import apex, exported
 
 ZONE = "a.test."

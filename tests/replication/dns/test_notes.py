@@ -3,8 +3,7 @@
 import json
 
 from replication.dns import rdtypes
-from replication.dns.notes import NO_NOTES, Notes, format_notes, notes_without_spellings, parse_notes
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import NO_NOTES, Notes, RRset, format_notes, make, notes_without_spellings, parse_notes
 
 BOTH = Notes(("shop", "web"), (("192.0.2.1", "first rack"), ("192.0.2.2", 'say "ü"\n')))
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.dns import rrset
-from replication.dns.notes import Notes
 from replication.dns.rdtypes import CNAME, MX, SOA, TXT, A
-from replication.dns.rrset import RRset, Serial
+from replication.dns.rrset import Notes, RRset, Serial
 from replication.errors import BadName, BadRdata, BadRRset
 
 ZONE = "example.test."

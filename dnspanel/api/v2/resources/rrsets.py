@@ -37,8 +37,7 @@ from dnspanel.zones.search import rrset_conditions
 from dnspanel.zones.search.terms import parse
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
-from replication.dns.notes import parse_notes
-from replication.dns.rrset import Key, RRset
+from replication.dns.rrset import Key, RRset, parse_notes
 from replication.errors import BadName, BadRdata
 
 # One statement reads the RRset and the revision. Otherwise the tag could combine an RRset with a later revision.

@@ -18,8 +18,7 @@ from dnspanel.zones.values.absolute_values import RELATIVE, has_relative_name, p
 from dnspanel.zones.values.rrset_notes import notes_of, rrset_tags
 from dnspanel.zones.values.soa import DEFAULT_TTL
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import Notes
-from replication.dns.rrset import MAX_TTL, Key, RRset, make
+from replication.dns.rrset import MAX_TTL, Key, Notes, RRset, make
 from replication.errors import BadName, BadRdata, BadRRset, NameOutside, ReplicationError
 
 _OPS = ("replace", "delete", "extend", "prune")

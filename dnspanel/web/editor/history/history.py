@@ -50,8 +50,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
-from replication.dns.notes import format_notes
-from replication.dns.rrset import Change, RRset
+from replication.dns.rrset import Change, RRset, format_notes
 
 REVISIONS_PER_PAGE = 50
 LONGEST_NAME = 1100  # escapes included

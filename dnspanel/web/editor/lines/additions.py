@@ -7,8 +7,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.quick_add import Entry
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import NO_NOTES
-from replication.dns.rrset import RRset, make
+from replication.dns.rrset import NO_NOTES, RRset, make
 
 FALLBACK_TTL = 3600
 # A second value of these types makes no sense, so quick add offers to replace the first value.

@@ -17,7 +17,7 @@ from dnspanel.web.frame.rows import capitalize, row_id, row_order
 from dnspanel.zones.values import soa
 from dnspanel.zones.values.rrset_notes import notes_in, notes_of
 from replication.dns import names, rdata, rdtypes, rrset
-from replication.dns.notes import NO_NOTES, Notes, format_notes
+from replication.dns.rrset import NO_NOTES, Notes, format_notes
 from replication.errors import ReplicationError
 
 LONGEST_NOTES = 1_000_000
@@ -45,7 +45,7 @@ class RRsetForm(PanelForm):
     )
     comment = text_field(None, 2000)
     tags = text_field(None, 1000)
-    notes = text_field(None, LONGEST_NOTES)  # `replication.dns.notes`
+    notes = text_field(None, LONGEST_NOTES)  # `replication.dns.rrset.Notes`
     means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Reading], required=False)
     base_revision = number_field(None, 0, None)
     old_name = text_field(None, 1100)

@@ -11,8 +11,7 @@ from dnspanel.zones.log.history import HistoryRow, rrset_history
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Conflict
 from replication.dns import names, rdata
-from replication.dns.notes import format_notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import RRset, format_notes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import rdtypes
-from replication.dns.notes import Notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Notes, RRset
 from tests.dnspanel.api.v1.conftest import replace
 from tests.people import NOW
 

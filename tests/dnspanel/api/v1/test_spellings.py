@@ -8,8 +8,7 @@ import pytest
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Revision, RRset, Zone
 from replication.dns import rdtypes
-from replication.dns.notes import parse_notes
-from replication.dns.rrset import make
+from replication.dns.rrset import make, parse_notes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace
 from tests.dnspanel.zones.conftest import ZONE
 from tests.people import NOW

@@ -11,8 +11,7 @@ from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.publishing import revision
-from replication.dns.notes import Notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Notes, RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

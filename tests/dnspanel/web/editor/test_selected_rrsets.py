@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from dnspanel.accounts.models import User
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
-from replication.dns.notes import Notes
 from replication.dns.rdtypes import A
+from replication.dns.rrset import Notes
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.editor.conftest import OpenPage
 from tests.dnspanel.zones.conftest import rr

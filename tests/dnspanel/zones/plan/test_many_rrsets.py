@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dnspanel.zones.plan import many_rrsets
 from dnspanel.zones.plan.many_rrsets import Refused, replace_text, stars_of, try_act
-from replication.dns.notes import Notes
+from replication.dns.rrset import Notes
 from tests.dnspanel.zones.conftest import rr
 
 WWW = rr("www 300 A 192.0.2.1 | 192.0.2.2", comment="web", disabled=("192.0.2.2",))

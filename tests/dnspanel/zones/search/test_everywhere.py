@@ -14,7 +14,7 @@ from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import everywhere, search_texts, texts_upkeep
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse
-from replication.dns.notes import Notes, format_notes
+from replication.dns.rrset import Notes, format_notes
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp
 from tests.people import NOW, make_person

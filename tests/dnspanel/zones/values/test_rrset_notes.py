@@ -14,8 +14,7 @@ from dnspanel.zones.publishing import revision
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS, notes_in, notes_of
 from replication.dns import rdtypes
-from replication.dns.notes import NO_NOTES, Notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import NO_NOTES, Notes, RRset
 from replication.errors import BadRdata
 from tests.dnspanel.zones.conftest import ZONE, rr
 from tests.people import NOW

@@ -6,8 +6,7 @@ import pytest
 
 from dnspanel.web.editor.lines.rrset_form import RRsetForm, digest_of
 from dnspanel.web.frame.rows import row_id
-from replication.dns.notes import Notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Notes, RRset
 
 ZONE = "example.test."
 WWW = RRset("www.example.test.", 1, 300, ("192.0.2.1", "192.0.2.2"), ("192.0.2.2",), "the web")

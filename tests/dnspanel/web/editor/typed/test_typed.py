@@ -15,8 +15,7 @@ from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.typed.computed import tlsa_of
 from replication.dns import rdtypes
-from replication.dns.notes import Notes
-from replication.dns.rrset import RRset
+from replication.dns.rrset import Notes, RRset
 from tests.dnspanel.fleet.lookups.test_tls_certificate import by_tls, server
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.webhooks.receiver import make_certificate
