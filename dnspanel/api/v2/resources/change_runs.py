@@ -14,8 +14,7 @@ from dnspanel.api.v2.http.etag import conditional_write, tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, answer, api_operation, form_id_of, no_content, query_parameter
-from dnspanel.api.v2.resources.many_rrsets import refuse_members
-from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
+from dnspanel.api.v2.resources.many_zones import marks_in, refuse_members, selection_in
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import (

@@ -14,7 +14,7 @@ from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View, actor_in, answer, api_operation, form_id_of
-from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, search_in
+from dnspanel.api.v2.resources.many_zones import EXAMPLES, search_in
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesPreviewSerializer,

@@ -1,6 +1,6 @@
 """Tests of DNSSEC settings in API v2, for one zone and for many, and of DNSSEC keys.
 
-Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `resources.dnssec_answers`, `schema.dnssec_serializers`,
+Tests `resources.dnssec_keys`, `resources.dnssec_keys`, `resources.dnssec`, `schema.dnssec_serializers`,
 `schema.dnssec_answer_serializers` and `signing.preview` too.
 """
 
