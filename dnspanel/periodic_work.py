@@ -33,7 +33,7 @@ CELERY_BEAT_SCHEDULE = {
     "push-late-nodes": _entry("fleet.push_late_nodes", 2.0, 5),
     "check-parents": _entry("fleet.check_parents", 10.0, 10),
     "look-at-unproven-zones": _entry("fleet.look_at_unproven_zones", 5.0, 5),
-    "take-asked": _entry("fleet.take_asked", 300.0, 290),
+    "count-queries": _entry("fleet.count_queries", 300.0, 290),
     "compare-nodes": _entry("fleet.compare_nodes", 60.0, 55),
     "watch-fleet": _entry("alerts.watch_fleet", 5.0, 10),
     "forget-old-alerts": _entry("alerts.forget_old_alerts", 86_400.0),

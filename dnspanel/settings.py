@@ -372,7 +372,7 @@ STORAGES = {
 # The number of days that the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
 LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
 # Whether nodes count the questions for each RRset. The panel keeps the counts for 100 days.
-COUNT_QUESTIONS = envbool("PANEL_COUNT_QUESTIONS", default=False)
+COUNT_QUERIES = envbool("PANEL_COUNT_QUERIES", default=False)
 # The days for which history is kept; 0: for ever. See `zones.log.prune_history` and `zones.audit.prune_links`.
 KEEP_DAYS = envseconds("PANEL_KEEP_DAYS", "history=0,dynamic=90,audit=0,imports=0")
 if any(0 < days < 30 for days in KEEP_DAYS.values()):

@@ -22,13 +22,13 @@ from replication.store.snapshot import snapshot_id
 from replication.wire.front_messages import FrontSettings
 from replication.wire.protocol import (
     ACK_PATH,
-    ASKED_PATH,
     CERTIFICATE_PATH,
     CHECK_PATH,
     COMPUTED_TYPES_PATH,
     FRONT_PATH,
     KEYS_PATH,
     LOG_PATH,
+    QUERY_REPORT_PATH,
     REPAIRS_PATH,
     RESPOND_ASYNC,
     RESTART_PATH,
@@ -43,8 +43,8 @@ from replication.wire.protocol import (
     UPGRADE_PATH,
     ZONES_PATH,
     Ack,
-    AskedReport,
     ComputedTypes,
+    QueryReport,
     Sample,
     ServedZone,
     Status,
@@ -214,9 +214,9 @@ class NodeClient:
             raise BadBytes(what="top of zones", reason=f"{answer!r:.80} is not one")
         return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
 
-    def asked(self, taken: str) -> AskedReport:
+    def query_report(self, taken: str) -> QueryReport:
         """Return the questions since the report with the id `taken`. Raise the errors of `top_of_zones`."""
-        return AskedReport.from_json(self._get(f"{ASKED_PATH}?{urlencode({'taken': taken})}"))
+        return QueryReport.from_json(self._get(f"{QUERY_REPORT_PATH}?{urlencode({'taken': taken})}"))
 
     def log(self) -> list[str]:
         """Return the agent's last log lines, oldest first. Raise NodeUnreachable, or Refused if it is too old."""

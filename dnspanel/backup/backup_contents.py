@@ -23,7 +23,7 @@ LEFT_OUT = (
     "fleet_enrolmentcode",
     "api_rememberedanswer",
     "gateway_takenmessage",
-    "zones_askedrrset",
+    "zones_queriedrrset",
     "zones_countingnode",
 )
 

@@ -13,9 +13,9 @@ from replication.agent.agent_identity import IdentityKeeper
 from replication.agent.channel import IDENTITY_PUTS, PanelHandler, PanelServer, bad_request
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.kept_sealing_keys import SealingKeys
-from replication.agent.powerdns.asked import AskedCounter
 from replication.agent.powerdns.observe import Observer
 from replication.agent.powerdns.powerdns_computed_types import ComputedTypesKeeper
+from replication.agent.powerdns.query_counts import QueryCounter
 from replication.agent.powerdns.top import TopLists
 from replication.agent.updates.apply_push import Applier
 from replication.agent.updates.snapshot_upload import Snapshots
@@ -35,7 +35,7 @@ class Parts:
     observer: Observer
     status: Callable[[], protocol.Status]
     top_lists: TopLists
-    asked: AskedCounter
+    query_counter: QueryCounter
     scanner: IntegrityScanner
     store: Store
     snapshots: Snapshots
@@ -67,9 +67,9 @@ class _Handler(PanelHandler):
             self._answer_with(lambda: self.server.parts.applier.ack().to_json())
         elif target.path == protocol.TOP_PATH:
             self._answer_with(lambda: self.server.parts.top_lists.read().to_json())
-        elif target.path == protocol.ASKED_PATH:
+        elif target.path == protocol.QUERY_REPORT_PATH:
             taken = urllib.parse.parse_qs(target.query).get("taken", [""])[0]
-            self._answer_with(lambda: self.server.parts.asked.report(taken))
+            self._answer_with(lambda: self.server.parts.query_counter.report(taken))
         elif target.path == protocol.TOP_ZONES_PATH:
             self._show_top_of_zones(urllib.parse.parse_qs(target.query).get("zone", []))
         else:

@@ -17,10 +17,10 @@ from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.kept_sealing_keys import SealingKeys
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
-from replication.agent.powerdns.asked import AskedCounter
 from replication.agent.powerdns.observe import INTERVAL_SECONDS, Observer, read_counters
 from replication.agent.powerdns.pdns_api import PdnsApi
 from replication.agent.powerdns.powerdns_computed_types import ComputedTypesKeeper
+from replication.agent.powerdns.query_counts import QueryCounter
 from replication.agent.powerdns.running_config import RunningConfig
 from replication.agent.powerdns.top import TopLists
 from replication.agent.powerdns.zonecache import ZoneCache
@@ -98,7 +98,7 @@ class AgentNode:
         )
         self.applier.prove_computed = self.computed_types.prove
         self.observer = Observer(partial(read_counters, api))
-        self.asked = AskedCounter(self._store, config.dns_port, counters=lambda: self.observer.counters)
+        self.query_counter = QueryCounter(self._store, config.dns_port, counters=lambda: self.observer.counters)
         self._started_at = time.time()
         self._has_checked = threading.Event()
         self.server = self._agent_server(api)
@@ -157,7 +157,7 @@ class AgentNode:
         if self._metrics is not None:
             self._metrics.shutdown()
         self.scanner.stop()
-        self.asked.stop()
+        self.query_counter.stop()
         self.applier.stop()
         self.rebuild.probed.set()
         checking.join()
@@ -204,7 +204,7 @@ class AgentNode:
             observer=self.observer,
             status=self.status,
             top_lists=top_lists,
-            asked=self.asked,
+            query_counter=self.query_counter,
             scanner=self.scanner,
             store=self._store,
             snapshots=self.snapshots,

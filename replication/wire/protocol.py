@@ -69,7 +69,7 @@ CHECK_PATH = "/v1/check"
 ZONES_PATH = "/v1/zones"
 TOP_PATH = "/v1/top"
 TOP_ZONES_PATH = "/v1/top/zones"
-ASKED_PATH = "/v1/asked"
+QUERY_REPORT_PATH = "/v1/queries"
 LOG_PATH = "/v1/log"
 CERTIFICATE_PATH = "/v1/certificate"
 KEYS_PATH = "/v1/keys"
@@ -361,7 +361,7 @@ class Top:
             raise BadBytes(what="top", reason=f"{message!r:.80} is not one") from exc
 
 
-class AskedReport(NamedTuple):
+class QueryReport(NamedTuple):
     """The questions for RRsets from `begin` to `end` (unix time). With a `problem`, there were more questions.
 
     Without an `id`, nothing was counted because of the problem. Sent as a JSON array.
@@ -374,13 +374,13 @@ class AskedReport(NamedTuple):
     counts: tuple[tuple[int, str, int, int], ...]  # zone id, relative key in hex, type, number of questions
 
     @classmethod
-    def from_json(cls, message: list[Any]) -> "AskedReport":
+    def from_json(cls, message: list[Any]) -> "QueryReport":
         try:
             id_, begin, end, problem, counts = message
             found = tuple((int(z), bytes.fromhex(rel).hex(), int(type), int(n)) for z, rel, type, n in counts)
             return cls(str(id_), float(begin), float(end), str(problem), found)
         except (TypeError, ValueError) as exc:
-            raise BadBytes(what="asked report", reason=f"{message!r:.80} is not one") from exc
+            raise BadBytes(what="query report", reason=f"{message!r:.80} is not one") from exc
 
 
 class Sample(NamedTuple):

@@ -46,7 +46,7 @@ from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity, Violation
-from dnspanel.zones.search.asked_rrsets import MOST_DAYS, counting_now
+from dnspanel.zones.search.queried_rrsets import MOST_DAYS, counting_now
 from dnspanel.zones.search.terms import FILTERS
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
@@ -54,7 +54,7 @@ from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
 WEEK = timedelta(weeks=1)
-FILTER_NAMES = ("q", "type", "in", "changed", "asked")  # the parameters that `filters_of` reads
+FILTER_NAMES = ("q", "type", "in", "changed", "queried")  # the parameters that `filters_of` reads
 COLUMNS = (
     Column(rrset_order.RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
     Column(rrset_order.RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
@@ -208,7 +208,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
         types=types,
         in_draft=parameters.get("in") == "draft",
         changed_since=timezone.now() - WEEK if parameters.get("changed") == "week" else None,
-        unasked_days=min(number_of(parameters.get("asked")), MOST_DAYS),
+        unqueried_days=min(number_of(parameters.get("queried")), MOST_DAYS),
     )
 
 

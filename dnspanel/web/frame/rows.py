@@ -90,8 +90,8 @@ class DisplayRow(PatternRow):
     blocked: str = ""  # the reason why it can't be published; set by `blocking`
     warned: str = ""  # the first warning about it, in the draft or as published
     revision: HistoryRow | None = None  # the last one that changed it; set by `row_revisions`
-    asked: str = ""  # how often nodes are asked for it, and when they were last; set by `row_uses`
-    last_asked: str = ""
+    per_day: str = ""  # how often nodes are asked for it, and when they were last; set by `row_uses`
+    last_queried: str = ""
     shows_revision: bool = False  # below the values, and not only while the pointer or the focus is in the row
 
     @property
@@ -294,16 +294,16 @@ class DisplayRow(PatternRow):
     def who(self) -> str:
         """The time, the author and the reason of the last publication that changed the RRset, or "" for a new RRset."""
         if (last := self.revision) is None:
-            return self.last_asked
+            return self.last_queried
         age = spoken_age((timezone.now() - last.at).total_seconds())
         said = gettext("{at} by {author}").format(at=age, author=last.author) if last.author else age
         told = joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
-        return joined(" · ", filter(None, (told, self.last_asked)))
+        return joined(" · ", filter(None, (told, self.last_queried)))
 
     @property
     def use(self) -> SafeString:
         """The questions per day as HTML, or "" if nodes don't count them."""
-        return format_html('<small class="use">{}</small>', self.asked) if self.asked else SafeString()
+        return format_html('<small class="use">{}</small>', self.per_day) if self.per_day else SafeString()
 
     @property
     def plain_values(self) -> SafeString:

@@ -40,7 +40,7 @@ class ListedView:
         found += [gettext("type {terms}").format(terms=terms["type"])] if "type" in terms else []
         found += [gettext("in {terms}").format(terms=terms["in"])] if "in" in terms else []
         found += [gettext("changed this week")] if "changed" in terms else []
-        found += [gettext("not queried for {days} days").format(days=terms["asked"])] if "asked" in terms else []
+        found += [gettext("not queried for {days} days").format(days=terms["queried"])] if "queried" in terms else []
         found += [gettext("sorted by {terms}").format(terms=terms["sort"])] if "sort" in terms else []
         return " · ".join(filter(None, found))
 

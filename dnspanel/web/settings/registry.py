@@ -70,7 +70,7 @@ SECTIONS = (
         gettext_lazy("Publishing and nodes"),
         _setting("PANEL_SCHEMAS", gettext_lazy("PowerDNS LMDB schemas to write")),
         _setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted")),
-        _setting("PANEL_COUNT_QUESTIONS", gettext_lazy("count the queries for each record")),
+        _setting("PANEL_COUNT_QUERIES", gettext_lazy("count the queries for each record")),
         _setting("PANEL_RING0_REQUIRED", gettext_lazy("make nodes wait for an offline canary")),
         _setting("PANEL_RING0_PATIENCE", gettext_lazy("seconds to wait for an offline canary")),
         _setting("PANEL_REFUSAL_PATIENCE", gettext_lazy("seconds a node has to refuse a change")),

@@ -57,18 +57,18 @@ class RRsetFilter:
     """A filter for RRsets in the editor: search text, types (empty: all), and `in_draft` for only drafted RRsets.
 
     With `changed_since`, published RRsets match only if their last change isn't older. Drafted RRsets are always newer.
-    With `unasked_days`, only RRsets match that no node was asked for in these days.
+    With `unqueried_days`, only RRsets match that no node was asked for in these days.
     """
 
     text: str = ""
     types: frozenset[int] = frozenset()
     in_draft: bool = False
     changed_since: datetime | None = None
-    unasked_days: int = 0
+    unqueried_days: int = 0
 
     @property
     def search(self) -> Search:
-        return parse(f"{self.text} {Filter.ASKED}:>{self.unasked_days}d" if self.unasked_days else self.text)
+        return parse(f"{self.text} {Filter.QUERIED}:>{self.unqueried_days}d" if self.unqueried_days else self.text)
 
     @property
     def fits_all(self) -> bool:

@@ -27,7 +27,7 @@ LONGEST_NAME = 60
 TERMS: Mapping[ViewPage, Mapping[str, int]] = {
     ViewPage.ZONES: {"q": 300, "sort": 40},
     ViewPage.SEARCH: {"q": 300},
-    ViewPage.RECORDS: {"q": 300, "type": 20, "in": 10, "changed": 10, "asked": 3, "sort": 40},
+    ViewPage.RECORDS: {"q": 300, "type": 20, "in": 10, "changed": 10, "queried": 3, "sort": 40},
 }
 
 

@@ -6,7 +6,6 @@ Models store and constrain data. Only modules with the tag *Verbs* write it, suc
 query for each row.
 """
 
-from dnspanel.zones.models.asked import AskedRRset, CountingNode
 from dnspanel.zones.models.audit import AuditChain, AuditLink
 from dnspanel.zones.models.dnssec import (
     AcceptedBreak,
@@ -21,6 +20,7 @@ from dnspanel.zones.models.drafts import Draft, DraftShare, Operation
 from dnspanel.zones.models.governance import ApprovalRule, Freeze, HookReply, PublishHook, WhenSilent, ZoneRule
 from dnspanel.zones.models.lists import SavedView, ViewPage, ZoneMarks
 from dnspanel.zones.models.log import NOT_SERVED, Change, Channel, Epoch, LogHead, Publication, Revision, RevisionKind
+from dnspanel.zones.models.queried import CountingNode, QueriedRRset
 from dnspanel.zones.models.requests import PublishRequest, RequestNote, RequestState, Verdict
 from dnspanel.zones.models.rights import Lock, TsigAct, TsigPermission
 from dnspanel.zones.models.rrset import Expiry, RRset

@@ -23,8 +23,8 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 
-from dnspanel.zones.models import AskedRRset, Operation, Zone
-from dnspanel.zones.search import asked_rrsets, terms, warned_zones
+from dnspanel.zones.models import Operation, QueriedRRset, Zone
+from dnspanel.zones.search import queried_rrsets, terms, warned_zones
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 
@@ -103,8 +103,8 @@ def condition(term: terms.Term) -> Q:
             return in_values(str(text))
         case terms.Filter.COMMENT, text:
             return in_comment(str(text))
-        case terms.Filter.ASKED, terms.Since() as since:
-            return is_asked(since)
+        case terms.Filter.QUERIED, terms.Since() as since:
+            return is_queried(since)
         case terms.Filter.TAG, text:
             return has_tag(str(text))
         case terms.Filter.HAS, text:
@@ -152,14 +152,14 @@ def in_comment(text: str) -> Q:
     return ~Q(said="") & Q(said__icontains=text)
 
 
-def is_asked(since: terms.Since) -> Q:
+def is_queried(since: terms.Since) -> Q:
     """Return the query condition for RRsets that nodes were asked for in this time, or weren't asked for since."""
     at = {name: OuterRef(name) for name in ("zone_id", "owner_key", "type")}
-    rows = AskedRRset.objects.filter(**at, day__gte=asked_rrsets.day_of(since.after or since.before))
+    rows = QueriedRRset.objects.filter(**at, day__gte=queried_rrsets.day_of(since.after or since.before))
     if since.after and since.before:
-        rows = rows.filter(day__lt=asked_rrsets.day_of(since.before))
-    asked = warned_zones.row_by_row(rows)
-    return asked if since.after else ~asked
+        rows = rows.filter(day__lt=queried_rrsets.day_of(since.before))
+    found = warned_zones.row_by_row(rows)
+    return found if since.after else ~found
 
 
 def has_tag(text: str) -> Q:

@@ -20,7 +20,7 @@ _ZONES_LOOKED_AT = 2_000  # zones whose tags are read
 
 _EXAMPLES: dict[Filter, tuple[str, ...]] = {
     Filter.CHANGED: ("today", "<7d", ">30d"),
-    Filter.ASKED: ("<7d", ">90d"),
+    Filter.QUERIED: ("<7d", ">90d"),
     Filter.TTL: ("<300", "300", "3600", ">1d"),
     Filter.OWNER: (NOBODY,),
     Filter.HAS: (WARNING,),

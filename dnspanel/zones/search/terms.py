@@ -47,7 +47,7 @@ class Filter(StrEnum):
     NAME = "name"
     VALUE = "value"
     COMMENT = "comment"
-    ASKED = "asked"
+    QUERIED = "queried"
     # For their zones.
     ZONE = "zone"
     TAG = "tag"
@@ -63,7 +63,7 @@ class Filter(StrEnum):
 
 
 FILTERS = tuple(sorted(kind for kind in Filter if kind))
-OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ASKED})
+OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.QUERIED})
 OF_ZONES = frozenset(
     {
         Filter.ZONE,
@@ -444,7 +444,7 @@ _READERS: dict[Filter, Callable[[str], Meaning]] = {
     Filter.TTL: _ttl,
     Filter.SERIAL: _serial,
     Filter.CHANGED: _since(Filter.CHANGED),
-    Filter.ASKED: _since(Filter.ASKED),
+    Filter.QUERIED: _since(Filter.QUERIED),
     Filter.DNSSEC: _choice(Filter.DNSSEC),
     Filter.SYNC: _choice(Filter.SYNC),
 }

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Complaint, ComplaintProgress, Revision, Zone
-from dnspanel.zones.search import asked_rrsets
+from dnspanel.zones.search import queried_rrsets
 from dnspanel.zones.search.terms import Search
 from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 
@@ -23,7 +23,7 @@ def refuse_unless_known(search: Search) -> None:
 
     Raise it for questions in a time that not all nodes have counted.
     """
-    asked_rrsets.refuse_unless_counted(search)
+    queried_rrsets.refuse_unless_counted(search)
     if not search.warnings:
         return
     at = ComplaintProgress.objects.first()

@@ -29,7 +29,7 @@ _LDB, _LDH, _LDW, _LDX_IHL, _LDH_X, _JEQ, _JSET, _RET = 0x30, 0x28, 0x20, 0xB1, 
 _PACKET_TYPE = 0xFFFFF004  # offset of a packet's type; 0: to this host
 
 
-class Asked(NamedTuple):
+class Captured(NamedTuple):
     """A captured packet with a DNS message, or a message of a TCP stream. `is_own` is True if this agent sent it."""
 
     message: bytes
@@ -54,17 +54,17 @@ class Capture:
         for ring in self._rings:
             ring.close()
 
-    def dropped(self) -> int:
+    def count_dropped(self) -> int:
         """Return the number of packets that the kernel dropped since the last call, because the ring was full."""
-        return sum(ring.dropped() for ring in self._rings)
+        return sum(ring.count_dropped() for ring in self._rings)
 
-    def read(self) -> Iterator[Asked]:
+    def read(self) -> Iterator[Captured]:
         """Yield the messages that have arrived since the last call."""
         for ring in self._rings:
             for packet in ring.packets():
                 yield from self._messages(packet, ring.version)
 
-    def _messages(self, packet: bytes, version: int) -> Iterator[Asked]:
+    def _messages(self, packet: bytes, version: int) -> Iterator[Captured]:
         if version == 4:
             start, protocol, addresses = (packet[0] & 15) * 4, packet[9], packet[12:20]
             end, traffic_class = int.from_bytes(packet[2:4], "big"), packet[1]
@@ -74,10 +74,10 @@ class Capture:
         if protocol == _UDP:
             half = len(addresses) // 2
             is_local = addresses[:half] == addresses[half:] or addresses[:1] == _LOOPBACK
-            yield Asked(packet[start + 8 : end], traffic_class == OWN_TRAFFIC_CLASS and is_local)
+            yield Captured(packet[start + 8 : end], traffic_class == OWN_TRAFFIC_CLASS and is_local)
         elif len(packet) >= start + 20:
             for message in self._segment(packet, start, end, addresses):
-                yield Asked(message, is_own=False)
+                yield Captured(message, is_own=False)
 
     def _segment(self, packet: bytes, start: int, end: int, addresses: bytes) -> Iterator[bytes]:
         """Yield the complete messages of a TCP stream after this segment. Repeated segments add nothing."""
@@ -133,7 +133,7 @@ class _Ring:
         self._frames.close()
         self._socket.close()
 
-    def dropped(self) -> int:
+    def count_dropped(self) -> int:
         return struct.unpack("=II", self._socket.getsockopt(_SOL_PACKET, _STATISTICS, 8))[1]  # type: ignore[no-any-return]
 
     def packets(self) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ class Agent:
     signing_keys: tuple[bytes, ...]
     samples: list[Sample] = field(default_factory=list)
     top: protocol.Top | None = None
-    asked: list[protocol.AskedReport] = field(default_factory=list)  # repeated until the panel has taken it
+    query_reports: list[protocol.QueryReport] = field(default_factory=list)  # repeated until the panel has taken it
     zone_tops: dict[str, protocol.Top] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=lambda: {"agent": "1", "powerdns": "4.7.3"})
@@ -55,10 +55,10 @@ class Agent:
     refuse_snapshots_with: ReplicationError | None = None
     chunks_until_death: int = -1
 
-    def next_asked(self, query: str) -> protocol.AskedReport:
-        if parse_qs(query).get("taken") == [self.asked[0].id]:
-            del self.asked[0]
-        return self.asked[0]
+    def next_report(self, query: str) -> protocol.QueryReport:
+        if parse_qs(query).get("taken") == [self.query_reports[0].id]:
+            del self.query_reports[0]
+        return self.query_reports[0]
 
     @property
     def port(self) -> int:
@@ -224,8 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(*encode_refusal(exc, self.agent.store.position()))
         elif url.path == protocol.TOP_PATH and self.agent.top is not None:
             self._answer(200, encode_message(self.agent.top.to_json()))
-        elif url.path == protocol.ASKED_PATH and self.agent.asked:
-            self._answer(200, encode_message(self.agent.next_asked(url.query)))
+        elif url.path == protocol.QUERY_REPORT_PATH and self.agent.query_reports:
+            self._answer(200, encode_message(self.agent.next_report(url.query)))
         elif url.path == protocol.TOP_ZONES_PATH and self.agent.zone_tops:
             tops = {zone: self.agent.zone_tops[zone].to_json() for zone in parse_qs(url.query)["zone"]}
             self._answer(200, encode_message(tops))
@@ -235,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             protocol.TOP_PATH,
             protocol.TOP_ZONES_PATH,
             protocol.LOG_PATH,
-            protocol.ASKED_PATH,
+            protocol.QUERY_REPORT_PATH,
         }:  # like an agent that doesn't know the path
             self._answer(404, encode_message({"error": "BadRequest", "message": "no such path", "position": None}))
         elif url.path.startswith(protocol.ZONES_PATH):

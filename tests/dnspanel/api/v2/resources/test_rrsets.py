@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Grant, Right
 from dnspanel.zones.lists import find_rrsets
-from dnspanel.zones.models import AskedRRset, CountingNode, Publication, Zone
+from dnspanel.zones.models import CountingNode, Publication, QueriedRRset, Zone
 from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 from tests.work import counted_patterns
@@ -48,15 +48,15 @@ def test_a_text_in_a_large_zone_is_looked_for_page_by_page(call: Caller, zone: Z
 def test_rrsets_that_nodes_were_not_asked_for_are_found_if_all_nodes_counted(
     call: Caller, zone: Zone, settings: Any
 ) -> None:
-    path = "/zones/example.test./rrsets?q=type:a+asked:>90d"
-    settings.COUNT_QUESTIONS = True
+    path = "/zones/example.test./rrsets?q=type:a+queried:>90d"
+    settings.COUNT_QUERIES = True
     now = timezone.now()
     since = now - timedelta(days=20)
     CountingNode.objects.create(node_id=1, name="ns1", since=since, until=now)
     first = (since + timedelta(days=1)).date()
-    assert f"asked:>={first}" in str(call.problem(422, "GET", path))
+    assert f"queried:>={first}" in str(call.problem(422, "GET", path))
     CountingNode.objects.update(since=now - timedelta(days=92))
-    AskedRRset.objects.create(zone_id=zone.pk, owner_key=b"www\0", type=1, day=now.date(), times=3)
+    QueriedRRset.objects.create(zone_id=zone.pk, owner_key=b"www\0", type=1, day=now.date(), times=3)
     names = [item["name"] for item in call.all(path)]
     assert "mail.example.test." in names
     assert "www.example.test." not in names

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.models import AskedRRset, CountingNode, Zone
+from dnspanel.zones.models import CountingNode, QueriedRRset, Zone
 from replication.codec.keys import relative_key
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 
@@ -21,7 +21,7 @@ ZONE = "/zones/example.test./"
 def ask(zone: Zone, name: str, days: int, times: int) -> date:
     day = timezone.now().date() - timedelta(days=days)
     key = relative_key(f"{name}.{zone.name}", zone.name)
-    AskedRRset.objects.create(zone_id=zone.pk, owner_key=key, type=1, day=day, times=times)
+    QueriedRRset.objects.create(zone_id=zone.pk, owner_key=key, type=1, day=day, times=times)
     return day
 
 
@@ -33,7 +33,7 @@ def count_since(days: float, **fields: Any) -> None:
 
 @pytest.fixture
 def zone(make_zone: MakeZone, settings: Any) -> Zone:
-    settings.COUNT_QUESTIONS = True
+    settings.COUNT_QUERIES = True
     return make_zone("www 300 A 192.0.2.1", "few 300 A 192.0.2.2", "old 300 A 192.0.2.3", "new 300 A 192.0.2.4")
 
 
@@ -48,7 +48,7 @@ def test_each_row_displays_its_queries_per_day_and_the_last_day(zone: Zone, brow
     assert figures == ["0/day", "0/day", "1.4/day", "0/day", "0/day", "4,000/day"], "SOA, NS, few, new, old, www"
     assert f"last queried on {date_format(last)}" in page
     assert f"no queries since {date_format(timezone.now().date() - timedelta(days=90))}" in page
-    assert 'name="asked" value="90"' in page
+    assert 'name="queried" value="90"' in page
     assert "Not queried for 90 days" in page
 
 
@@ -60,13 +60,13 @@ def test_the_filter_shows_the_records_that_were_not_asked_for(zone: Zone, browse
     whole = client.get(ZONE).content.decode()
     since = date_format(timezone.now().date() - timedelta(days=19))
     assert f"Not queried since {since}, when counting began" in whole
-    page = client.get(ZONE + "?asked=19&type=A", headers=HTMX).content.decode()
+    page = client.get(ZONE + "?queried=19&type=A", headers=HTMX).content.decode()
     assert ("192.0.2.3" in page, "192.0.2.4" in page, "192.0.2.1" in page, "192.0.2.2" in page) == (
         *(True, True),
         *(False, False),
     )
-    assert '<input type="hidden" form="many" name="asked" value="19">' in page
-    refused = html.unescape(client.get(ZONE + "?asked=90", headers=HTMX).content.decode())
+    assert '<input type="hidden" form="many" name="queried" value="19">' in page
+    refused = html.unescape(client.get(ZONE + "?queried=90", headers=HTMX).content.decode())
     assert "all nodes have counted queries only since" in refused
 
 
@@ -75,7 +75,7 @@ def test_nothing_is_offered_while_a_node_does_not_count(zone: Zone, browser: Bro
     ask(zone, "www", 1, 14)
     page = browser(bob).get(ZONE).content.decode()
     assert "Queries per record are incomplete: ns1: no capability" in page
-    assert 'id="filter-asked"' not in page
+    assert 'id="filter-queried"' not in page
     assert page.count('class="use"') == 1
 
 
@@ -83,11 +83,11 @@ def test_a_page_costs_nothing_if_counting_is_off(zone: Zone, browser: Browser, b
     count_since(40)
     client = browser(bob)
     client.get(ZONE)
-    settings.COUNT_QUESTIONS = False
+    settings.COUNT_QUERIES = False
     with CaptureQueriesContext(connection) as off:
         page = client.get(ZONE, headers=HTMX).content.decode()
     assert 'class="use"' not in page
-    settings.COUNT_QUESTIONS = True
+    settings.COUNT_QUERIES = True
     with CaptureQueriesContext(connection) as on:
         client.get(ZONE, headers=HTMX)
     assert len(on) - len(off) == 3, "the counts of the rows, and two for the time for which they are complete"

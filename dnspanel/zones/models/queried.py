@@ -1,11 +1,11 @@
-"""Tables for the questions that nodes count for each RRset. They are empty unless PANEL_COUNT_QUESTIONS is set."""
+"""Tables for the questions that nodes count for each RRset. They are empty unless PANEL_COUNT_QUERIES is set."""
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
 
-class AskedRRset(models.Model):
-    """The number of questions that all nodes got for an RRset on one day (UTC). Written by `store_asked`."""
+class QueriedRRset(models.Model):
+    """The number of questions that all nodes got for an RRset on one day (UTC). Written by `store_queries`."""
 
     pk = models.CompositePrimaryKey("zone_id", "owner_key", "type", "day")
     zone_id = models.IntegerField()
@@ -15,11 +15,11 @@ class AskedRRset(models.Model):
     times = models.BigIntegerField()
 
     class Meta:
-        indexes = [BrinIndex(fields=["day"], name="asked_day")]
+        indexes = [BrinIndex(fields=["day"], name="queried_day")]
 
 
 class CountingNode(models.Model):
-    """The time for which a node has counted every question, from `since` to `until`, without `missed_seconds`."""
+    """A node that has counted every query from `since` to `until`, without `missed_seconds`."""
 
     node_id = models.BigIntegerField(primary_key=True)
     name = models.TextField()

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="AskedRRset",
+            name="QueriedRRset",
             fields=[
                 (
                     "pk",
@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                 ("times", models.BigIntegerField()),
             ],
             options={
-                "indexes": [django.contrib.postgres.indexes.BrinIndex(fields=["day"], name="asked_day")],
+                "indexes": [django.contrib.postgres.indexes.BrinIndex(fields=["day"], name="queried_day")],
             },
         ),
     ]

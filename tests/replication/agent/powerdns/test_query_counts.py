@@ -1,4 +1,4 @@
-"""The questions for RRsets of a real pdns_server, counted by the agent from the packets."""
+"""The agent counts the queries for RRsets of a real pdns_server from the packets. Tests `powerdns.capture` too."""
 
 import socket
 import subprocess
@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from replication.agent.powerdns.asked import AskedCounter
 from replication.agent.powerdns.capture import Capture
+from replication.agent.powerdns.query_counts import QueryCounter
 from replication.codec.keys import relative_key
 from replication.dns import rdata
 from replication.verify import encode_question
-from replication.wire.protocol import AskedReport
+from replication.wire.protocol import QueryReport
 from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.panel import Panel, records, small_zone
@@ -43,10 +43,10 @@ class Reports:
 
     def __init__(self, node: RunningNode, *zones: str) -> None:
         self._node, self._zones, self.taken = node, dict(enumerate(zones, 1)), ""
-        self.all: list[AskedReport] = []
+        self.all: list[QueryReport] = []
 
     def take(self) -> Counter[tuple[str, str, str]]:
-        report = self._node.client.asked(self.taken)
+        report = self._node.client.query_report(self.taken)
         self.taken = report.id
         self.all.append(report)
         return Counter(
@@ -154,20 +154,20 @@ def test_a_full_ring_is_noticed() -> None:
         for number in range(5_000):
             sock.send(encode_question(number, "www.example.test.", 1))
         found = len(list(capture.read()))
-        assert (found, found + capture.dropped()) == (4096, 5_000)
+        assert (found, found + capture.count_dropped()) == (4096, 5_000)
 
 
 def test_questions_that_only_powerdns_sees_make_a_report_incomplete(node: RunningNode, reports: Reports) -> None:
-    """Another port stands for packets that don't reach the socket, such as those with a proxy's header."""
+    """Count at an unused port, in place of packets that the filter doesn't select."""
     reports.begin()
 
     class Counts:
         at, uptime, udp, tcp = time.time() + 1, 5, node.pdns.questions(), 0
 
-    asked = AskedCounter(None, free_port(), counters=lambda: Counts())  # type: ignore[arg-type, return-value]
-    asked.report("")
-    taken = asked.report("").id
-    assert asked.report(taken).problem == ""
+    counter = QueryCounter(None, free_port(), counters=lambda: Counts())  # type: ignore[arg-type, return-value]
+    counter.report("")
+    taken = counter.report("").id
+    assert counter.report(taken).problem == ""
     Counts.udp += 7
-    assert "7 questions" in asked.report(asked.report("").id).problem + asked.report("").problem
-    asked.stop()
+    assert "7 questions" in counter.report(counter.report("").id).problem + counter.report("").problem
+    counter.stop()

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from dnspanel.database.sql import execute
 from dnspanel.zones.models import CountingNode
-from replication.wire.protocol import AskedReport
+from replication.wire.protocol import QueryReport
 
 KEPT_DAYS = 100
 # A longer gap, or time with lost questions, begins the complete time of a node anew. Shorter ones are summed up.
@@ -15,13 +15,13 @@ LONGEST_GAP = timedelta(minutes=15)
 _ROWS_OF_A_STEP = 20_000
 
 _ADD = """
-INSERT INTO zones_askedrrset (zone_id, owner_key, type, day, times)
+INSERT INTO zones_queriedrrset (zone_id, owner_key, type, day, times)
 SELECT zone, key, type, %s, times
 FROM unnest(%s::int[], %s::bytea[], %s::int[], %s::bigint[]) reported (zone, key, type, times)
 ORDER BY zone, key, type
-ON CONFLICT (zone_id, owner_key, type, day) DO UPDATE SET times = zones_askedrrset.times + EXCLUDED.times"""
+ON CONFLICT (zone_id, owner_key, type, day) DO UPDATE SET times = zones_queriedrrset.times + EXCLUDED.times"""
 _REMOVE = """
-DELETE FROM zones_askedrrset WHERE ctid = ANY(ARRAY(SELECT ctid FROM zones_askedrrset WHERE day < %s LIMIT %s))"""
+DELETE FROM zones_queriedrrset WHERE ctid = ANY(ARRAY(SELECT ctid FROM zones_queriedrrset WHERE day < %s LIMIT %s))"""
 
 
 def note_nodes(*, nodes: Mapping[int, str], now: datetime) -> dict[int, str]:
@@ -47,10 +47,10 @@ def note_nodes(*, nodes: Mapping[int, str], now: datetime) -> dict[int, str]:
     return {id: known.get(id, "") for id in nodes}
 
 
-def store_report(*, node_id: int, report: AskedReport, now: datetime) -> None:
-    """Add a node's report to the counts of the day, and extend the time for which its counts are complete.
+def store_report(*, node_id: int, report: QueryReport, now: datetime) -> None:
+    """Add a node's report to the day's counts, and record until when its counts are complete.
 
-    A repeated report changes nothing. Times are by the panel's clock.
+    A repeated report changes nothing. The panel's clock is used.
     """
     with transaction.atomic(durable=True):
         row = CountingNode.objects.select_for_update().get(pk=node_id)
@@ -70,16 +70,13 @@ def store_report(*, node_id: int, report: AskedReport, now: datetime) -> None:
         row.save()
 
 
-def remove_old(*, before: datetime) -> int:
-    """Remove counts of days before this time, in steps. Return their number."""
-    total = 0
-    while removed := execute(_REMOVE, [before.date(), _ROWS_OF_A_STEP]):
-        total += removed
-    return total
+def remove_counts(*, before: datetime) -> None:
+    """Remove counts of days before this time, in steps."""
+    while execute(_REMOVE, [before.date(), _ROWS_OF_A_STEP]):
+        pass
 
 
-def forget_counts(*, now: datetime) -> None:
+def remove_all_counts(*, now: datetime) -> None:
     """Remove all counts, because counting is off."""
-    if CountingNode.objects.exists():
-        remove_old(before=now + timedelta(days=2))
-        CountingNode.objects.all().delete()
+    remove_counts(before=now + timedelta(days=2))
+    CountingNode.objects.all().delete()

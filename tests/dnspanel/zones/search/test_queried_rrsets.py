@@ -1,4 +1,4 @@
-"""The filter `asked:`, which finds RRsets by the questions that nodes counted."""
+"""The filter `queried:`, which finds RRsets by the questions that nodes counted."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,9 +10,9 @@ from dnspanel.accounts.models import User
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.rrset_pages import RRsetFilter, rrset_page
-from dnspanel.zones.models import AskedRRset, CountingNode, Zone
-from dnspanel.zones.search.asked_rrsets import MOST_DAYS, counting_now
+from dnspanel.zones.models import CountingNode, QueriedRRset, Zone
 from dnspanel.zones.search.everywhere import rrsets_found
+from dnspanel.zones.search.queried_rrsets import MOST_DAYS, counting_now
 from dnspanel.zones.search.terms import parse
 from replication.codec.keys import relative_key
 from replication.dns import rdata
@@ -28,16 +28,16 @@ def count_since(days: float, name: str = "ns1", **fields: Any) -> None:
 
 
 def ask(zone: Zone, name: str, days: int, times: int = 1) -> None:
-    """Store questions for the A records at a name, so many days ago."""
+    """Store queries for the A records at a name."""
     day = timezone.now().date() - timedelta(days=days)
-    AskedRRset.objects.create(
+    QueriedRRset.objects.create(
         zone_id=zone.pk, owner_key=relative_key(f"{name}.{zone.name}", zone.name), type=1, day=day, times=times
     )
 
 
 @pytest.fixture
 def zone(make_zone: MakeZone, catch_up: CatchUp, settings: Any) -> Zone:
-    settings.COUNT_QUESTIONS = True
+    settings.COUNT_QUERIES = True
     zone = make_zone("www 60 A 192.0.2.1", "old 60 A 192.0.2.2", "never 60 A 192.0.2.3", "www 60 TXT 'a'")
     catch_up()
     ask(zone, "www", 1)
@@ -53,49 +53,47 @@ def found(bob: User, zone: Zone, filters: RRsetFilter) -> list[str]:
 
 def test_rrsets_are_found_by_their_last_question(zone: Zone, bob: User) -> None:
     count_since(91.5)
-    assert found(bob, zone, RRsetFilter("asked:<7d")) == ["www.A"]
-    assert found(bob, zone, RRsetFilter("asked:>7d")) == ["never.A", "old.A", "www.TXT"]
-    assert found(bob, zone, RRsetFilter("asked:>60d type:a")) == ["never.A"]
-    assert found(bob, zone, RRsetFilter("-asked:<60d type:a")) == ["never.A"]
-    assert found(bob, zone, RRsetFilter("type:a", unasked_days=30)) == ["never.A", "old.A"]
+    assert found(bob, zone, RRsetFilter("queried:<7d")) == ["www.A"]
+    assert found(bob, zone, RRsetFilter("queried:>7d")) == ["never.A", "old.A", "www.TXT"]
+    assert found(bob, zone, RRsetFilter("queried:>60d type:a")) == ["never.A"]
+    assert found(bob, zone, RRsetFilter("-queried:<60d type:a")) == ["never.A"]
+    assert found(bob, zone, RRsetFilter("type:a", unqueried_days=30)) == ["never.A", "old.A"]
     day = timezone.now().date() - timedelta(days=40)
-    assert found(bob, zone, RRsetFilter(f"asked:{day}")) == ["old.A"]
-    rows = rrsets_found(person=bob, search=parse("asked:>60d type:a"), now=timezone.now()).rows
+    assert found(bob, zone, RRsetFilter(f"queried:{day}")) == ["old.A"]
+    rows = rrsets_found(person=bob, search=parse("queried:>60d type:a"), now=timezone.now()).rows
     assert [each.rrset.name for each in rows] == [f"never.{zone.name}"]
-    assert [each.name for each in queries.zone_page(user=bob, search="asked:<7d").rows] == [zone.name]
+    assert [each.name for each in queries.zone_page(user=bob, search="queried:<7d").rows] == [zone.name]
 
 
 def test_a_time_that_was_not_counted_is_refused_with_the_first_day(zone: Zone, bob: User) -> None:
     count_since(91.5)
     count_since(20, "ns22")
     first = timezone.now().date() - timedelta(days=19)
-    for text in ("asked:>90d", "asked:<90d", "-asked:<90d"):
-        with pytest.raises(SearchTooGeneral, match=f"asked:>={first}"):
+    for text in ("queried:>90d", "queried:<90d", "-queried:<90d"):
+        with pytest.raises(SearchTooGeneral, match=f"queried:>={first}"):
             found(bob, zone, RRsetFilter(text))
-    assert found(bob, zone, RRsetFilter("asked:>19d type:a")) == ["never.A", "old.A"]
+    assert found(bob, zone, RRsetFilter("queried:>19d type:a")) == ["never.A", "old.A"]
     counting = counting_now()
     assert counting is not None
     assert (counting.days, counting.first_day) == (19, first)
-    assert "when counting began" in counting.offered
 
 
 def test_nothing_is_claimed_while_a_node_does_not_count(zone: Zone, bob: User, settings: Any) -> None:
     with pytest.raises(SearchTooGeneral, match="no node has reported"):
-        found(bob, zone, RRsetFilter("asked:>7d"))
+        found(bob, zone, RRsetFilter("queried:>7d"))
     count_since(91.5, missed_seconds=42)
     count_since(91.5, "ns333", problem="no capability")
     CountingNode.objects.filter(name="ns333").update(until=timezone.now() - timedelta(days=1))
     with pytest.raises(SearchTooGeneral, match="ns333: no capability"):
-        found(bob, zone, RRsetFilter("asked:>7d"))
+        found(bob, zone, RRsetFilter("queried:>7d"))
     counting = counting_now()
     assert counting is not None
     assert counting.days == 0
-    assert "ns333" in counting.explained
+    assert counting.problem == "ns333: no capability"
     CountingNode.objects.filter(name="ns333").update(has_left=True)
     counting = counting_now()
     assert counting is not None
-    assert (counting.days, counting.offered) == (MOST_DAYS, "Not queried for 90 days")
-    assert "except for 42 s" in counting.explained
-    settings.COUNT_QUESTIONS = False
+    assert (counting.days, counting.missed_seconds) == (MOST_DAYS, 42)
+    settings.COUNT_QUERIES = False
     with pytest.raises(SearchTooGeneral, match="aren’t counted"):
-        found(bob, zone, RRsetFilter("asked:>7d"))
+        found(bob, zone, RRsetFilter("queried:>7d"))

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from replication.agent.powerdns.capture import Asked, Capture
+from replication.agent.powerdns.capture import Capture, Captured
 from replication.agent.powerdns.observe import Counters
 from replication.codec import keys, values
 from replication.dns import names, rdtypes
 from replication.errors import ReplicationError
 from replication.store.store import Store
-from replication.wire.protocol import AskedReport
+from replication.wire.protocol import QueryReport
 
 READ_SECONDS = 0.1
 RESOLVE_SECONDS = 5.0
@@ -34,7 +34,7 @@ _RRset = tuple[int, bytes, int]
 logger = logging.getLogger(__name__)
 
 
-class AskedCounter:
+class QueryCounter:
     """A counter of questions with its own thread, which runs from the first call of `report` until `stop`."""
 
     def __init__(self, store: Store, port: int, *, counters: Callable[[], Counters | None]) -> None:
@@ -43,11 +43,11 @@ class AskedCounter:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._instance, self._number = secrets.token_hex(8), 0
-        self._sealed: AskedReport | None = None
+        self._sealed: QueryReport | None = None
         self._wanted_at = 0.0
         self.problem = ""
 
-    def report(self, taken: str) -> AskedReport:
+    def report(self, taken: str) -> QueryReport:
         """Return the questions since the last report that the panel has taken, and begin to count if needed.
 
         `taken` is the id of the last report that the panel has stored. Another id returns the same report again.
@@ -60,7 +60,7 @@ class AskedCounter:
                 self._sealed = None
             if self._sealed is None and self._thread is not None:
                 self._sealed = self._seal()
-            return self._sealed or AskedReport("", 0, 0, self.problem, ())
+            return self._sealed or QueryReport("", 0, 0, self.problem, ())
 
     def stop(self) -> None:
         self._stop.set()
@@ -74,7 +74,7 @@ class AskedCounter:
             self.problem = f"the agent may not read packets (CAP_NET_RAW): {exc}"
             return
         self.problem = ""
-        self._asked, self._rrsets = Counter[bytes](), Counter[_RRset]()
+        self._pending, self._rrsets = Counter[bytes](), Counter[_RRset]()
         self._lost = self._seen = self._uptime = 0
         self._base: int | None = None  # PowerDNS's count of questions when the capture had seen none
         self._started_at = self._begun_at = time.time()
@@ -100,14 +100,14 @@ class AskedCounter:
     def _read(self) -> None:
         """Count the messages that have arrived, and the questions of PowerDNS's earlier counters that are missing."""
         counters, seen_before = self._counters(), self._seen
-        for asked in self._capture.read():
+        for captured in self._capture.read():
             self._seen += 1
-            if (question := _question_in(asked)) is not None:
-                if question in self._asked or len(self._asked) < MOST_QUESTIONS:
-                    self._asked[question] += 1
+            if (question := _question_in(captured)) is not None:
+                if question in self._pending or len(self._pending) < MOST_QUESTIONS:
+                    self._pending[question] += 1
                 else:
                     self._lost += 1
-        dropped = self._capture.dropped()
+        dropped = self._capture.count_dropped()
         self._seen, self._lost = self._seen + dropped, self._lost + dropped
         if counters is None or counters.at < self._started_at:
             return
@@ -122,7 +122,7 @@ class AskedCounter:
     def _resolve(self) -> None:
         """Replace the questions that were read by the RRsets that answer them."""
         find = Answers(self._store)
-        for question, times in self._asked.items():
+        for question, times in self._pending.items():
             with suppress(ReplicationError):
                 name, type = names.from_wire(question[:-2]), int.from_bytes(question[-2:], "big")
                 for rrset in set(find.rrsets(name, type)):
@@ -130,9 +130,9 @@ class AskedCounter:
                         self._rrsets[rrset] += times
                     else:
                         self._lost += times
-        self._asked.clear()
+        self._pending.clear()
 
-    def _seal(self) -> AskedReport:
+    def _seal(self) -> QueryReport:
         self._read()
         self._resolve()
         lost = self._lost + self._capture.lost
@@ -141,7 +141,7 @@ class AskedCounter:
             problem = "PowerDNS reports no counters to compare with"
         now, self._number = time.time(), self._number + 1
         counts = tuple((zone, rel.hex(), type, times) for (zone, rel, type), times in self._rrsets.items())
-        report = AskedReport(f"{self._instance}-{self._number}", self._begun_at, now, problem, counts)
+        report = QueryReport(f"{self._instance}-{self._number}", self._begun_at, now, problem, counts)
         self._lost = self._capture.lost = 0
         self._begun_at, self._rrsets = now, Counter()
         return report
@@ -217,10 +217,10 @@ class Answers:
         return names.from_wire(values.decode_records(body)[0].content) if body else names.ROOT
 
 
-def _question_in(asked: Asked) -> bytes | None:
+def _question_in(captured: Captured) -> bytes | None:
     """Return the lowercase name and the type of a query's only question in wire format, or None for another message."""
-    message = asked.message
-    if asked.is_own or len(message) < 17 or message[2] & 0xF8 or message[4:6] != b"\0\1":
+    message = captured.message
+    if captured.is_own or len(message) < 17 or message[2] & 0xF8 or message[4:6] != b"\0\1":
         return None
     at = 12
     while at < len(message) and (length := message[at]):
