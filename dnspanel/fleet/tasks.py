@@ -22,15 +22,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import decision, node_comparison, repair_node, unknown_history
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes import (
-    fronts,
-    machines,
-    node_computed_types,
-    node_keys,
-    node_lifecycle,
-    rotate,
-    take_query_reports,
-)
+from dnspanel.fleet.nodes import fronts, machines, node_computed_types, node_keys, node_lifecycle, query_reports, rotate
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.agent_connections import AgentConnection, connections
@@ -106,10 +98,10 @@ def set_up_computed_types() -> None:
 
 @shared_task(ignore_result=True)
 def count_queries() -> None:
-    """Take the counts of questions from all nodes. A late or repeated run loses nothing."""
+    """Take the counts of queries from all nodes. A late or repeated run loses nothing."""
     with hold_lock(Lock.COUNTING) as mine:
         if mine:
-            take_query_reports.take_query_reports(now=timezone.now())
+            query_reports.take_reports(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -33,10 +33,10 @@ class Counting:
     @property
     def days(self) -> int:
         """The number of complete days before today, at most MOST_DAYS."""
-        return 0 if self.problem else (timezone.now().date() - self.shown_since).days
+        return 0 if self.problem else (timezone.now().date() - self.displayed_since).days
 
     @property
-    def shown_since(self) -> date:
+    def displayed_since(self) -> date:
         """The first complete day, or the day MOST_DAYS ago if that is later."""
         return max(self.first_day, timezone.now().date() - timedelta(days=MOST_DAYS))
 

@@ -16,11 +16,11 @@ from replication.verify import OWN_TRAFFIC_CLASS
 
 _FRAME, _BLOCK, _BLOCKS = 1024, 1 << 16, 64  # 4,096 frames in 4 MiB for each IP version
 # Constants of linux/if_packet.h, linux/if_ether.h and asm/socket.h.
-_SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _V2 = 263, 5, 6, 10, 1
+_SOL_PACKET, _RECEIVE, _STATISTICS, _VERSION, _V2 = 263, 5, 6, 10, 1
 _ATTACH_FILTER = 26
 _ETHERNET_TYPES = {4: 0x0800, 6: 0x86DD}
 _HEADER = struct.Struct("=IIIHH")  # status, length, captured length, and where the packet begins (twice)
-_STATUS, _FREE = struct.Struct("=I"), b"\0\0\0\0"
+_FREE = b"\0\0\0\0"
 _TCP, _UDP, _FIN_OR_RESET, _SYN = 6, 17, 0x05, 0x02
 _MOST_STREAMS = 4096
 _LOOPBACK = b"\x7f"
@@ -43,7 +43,7 @@ class Capture:
     """
 
     def __init__(self, port: int) -> None:
-        self._rings = [_Ring(version, port) for version in _ETHERNET_TYPES]
+        self._sockets = [_Frames(version, port) for version in _ETHERNET_TYPES]
         self._streams: dict[bytes, tuple[int, bytes]] = {}
         self.lost = 0
 
@@ -51,18 +51,18 @@ class Capture:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for ring in self._rings:
-            ring.close()
+        for frames in self._sockets:
+            frames.close()
 
     def count_dropped(self) -> int:
         """Return the number of packets that the kernel dropped since the last call, because the ring was full."""
-        return sum(ring.count_dropped() for ring in self._rings)
+        return sum(frames.count_dropped() for frames in self._sockets)
 
     def read(self) -> Iterator[Captured]:
         """Yield the messages that have arrived since the last call."""
-        for ring in self._rings:
-            for packet in ring.packets():
-                yield from self._messages(packet, ring.version)
+        for frames in self._sockets:
+            for packet in frames.packets():
+                yield from self._messages(packet, frames.version)
 
     def _messages(self, packet: bytes, version: int) -> Iterator[Captured]:
         if version == 4:
@@ -108,7 +108,7 @@ class Capture:
             self.lost += bool(begun)
 
 
-class _Ring:
+class _Frames:
     """A packet socket for one IP version with its ring of frames. The kernel and this reader take turns by a status."""
 
     def __init__(self, version: int, port: int) -> None:
@@ -121,16 +121,16 @@ class _Ring:
             address, length = program.buffer_info()
             self._socket.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, struct.pack("@HP", length // 8, address))
             self._socket.setsockopt(_SOL_PACKET, _VERSION, _V2)
-            ring = struct.pack("=IIII", _BLOCK, _BLOCKS, _FRAME, _BLOCK // _FRAME * _BLOCKS)
-            self._socket.setsockopt(_SOL_PACKET, _RX_RING, ring)
-            self._frames = mmap.mmap(self._socket.fileno(), _BLOCK * _BLOCKS)
+            size = struct.pack("=IIII", _BLOCK, _BLOCKS, _FRAME, _BLOCK // _FRAME * _BLOCKS)
+            self._socket.setsockopt(_SOL_PACKET, _RECEIVE, size)
+            self._memory = mmap.mmap(self._socket.fileno(), _BLOCK * _BLOCKS)
         except BaseException:
             self._socket.close()
             raise
         self._at = 0
 
     def close(self) -> None:
-        self._frames.close()
+        self._memory.close()
         self._socket.close()
 
     def count_dropped(self) -> int:
@@ -138,15 +138,15 @@ class _Ring:
 
     def packets(self) -> Iterator[bytes]:
         """Yield the packets in the ring, at most as many as it has frames, and give their frames back."""
-        frames = self._frames
+        memory = self._memory
         for _ in range(_BLOCK // _FRAME * _BLOCKS):
-            status, _, captured, _, begin = _HEADER.unpack_from(frames, self._at)
+            status, _, captured, _, begin = _HEADER.unpack_from(memory, self._at)
             if not status & 1:
                 return
             begin += self._at
-            yield frames[begin : begin + captured]
-            frames[self._at : self._at + _STATUS.size] = _FREE
-            self._at = (self._at + _FRAME) % len(frames)
+            yield memory[begin : begin + captured]
+            memory[self._at : self._at + len(_FREE)] = _FREE
+            self._at = (self._at + _FRAME) % len(memory)
 
 
 def _filter_for(version: int, port: int) -> bytes:

@@ -44,7 +44,7 @@ class QueryCounter:
         self._thread: threading.Thread | None = None
         self._instance, self._number = secrets.token_hex(8), 0
         self._sealed: QueryReport | None = None
-        self._wanted_at = 0.0
+        self._requested_at = 0.0
         self.problem = ""
 
     def report(self, taken: str) -> QueryReport:
@@ -53,7 +53,7 @@ class QueryCounter:
         `taken` is the id of the last report that the panel has stored. Another id returns the same report again.
         """
         with self._lock:
-            self._wanted_at = time.monotonic()
+            self._requested_at = time.monotonic()
             if self._thread is None or not self._thread.is_alive():
                 self._begin()
             if self._sealed is not None and self._sealed.id == taken:
@@ -91,7 +91,7 @@ class QueryCounter:
                 if now - resolved_at > RESOLVE_SECONDS:
                     resolved_at = now
                     self._resolve()
-                if now - self._wanted_at > KEPT_SECONDS:
+                if now - self._requested_at > KEPT_SECONDS:
                     break
         with self._lock:
             self._capture.__exit__()

@@ -32,6 +32,6 @@ def _with_use(row: DisplayRow, use: tuple[float, date] | None, counting: Countin
         return row
     number, last = use or (0, None)
     count = f"{number:,.0f}" if number >= _FEW or not number else f"{number:.1f}".removesuffix(".0")
-    day = date_format(last or counting.shown_since)
+    day = date_format(last or counting.displayed_since)
     said = gettext("last queried on {day}") if last else gettext("no queries since {day}")
     return replace(row, per_day=gettext("{count}/day").format(count=count), last_queried=said.format(day=day))

@@ -57,9 +57,9 @@ def test_the_filter_shows_the_records_that_were_not_asked_for(zone: Zone, browse
     ask(zone, "www", 1, 1)
     ask(zone, "few", 19, 1)
     client = browser(bob)
-    whole = client.get(ZONE).content.decode()
+    full = client.get(ZONE).content.decode()
     since = date_format(timezone.now().date() - timedelta(days=19))
-    assert f"Not queried since {since}, when counting began" in whole
+    assert f"Not queried since {since}, when counting began" in full
     page = client.get(ZONE + "?queried=19&type=A", headers=HTMX).content.decode()
     assert ("192.0.2.3" in page, "192.0.2.4" in page, "192.0.2.1" in page, "192.0.2.2" in page) == (
         *(True, True),

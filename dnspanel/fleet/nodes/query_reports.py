@@ -18,7 +18,7 @@ _ANSWER_SECONDS = 10.0
 logger = logging.getLogger(__name__)
 
 
-def take_query_reports(*, now: datetime) -> int:
+def take_reports(*, now: datetime) -> int:
     """Store a report of each node that answers queries. Return their number. If counting is off, delete all counts.
 
     A node whose report can't be stored sends it again. Only one worker runs this at a time.
