@@ -37,7 +37,7 @@ from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.keys.segment_signing import ensure_signing_key
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.models import Channel, Zone, ZoneKey
+from dnspanel.zones.models import Channel, CountingNode, QueriedRRset, Zone, ZoneKey
 from dnspanel.zones.signing import sign
 from replication.message_texts import parse_text
 from tests.dnspanel.fleet.conftest import active_node as active_node
@@ -204,6 +204,8 @@ def fill_left_out(alice: User, node: Node) -> None:
     EnrolmentCode.objects.create(secret_sha256=b"2", node=node, created_at=NOW, expires_at=NOW)
     RememberedAnswer.objects.create(token=token, key="k", request_sha256=b"3", at=NOW)
     TakenMessage.objects.create(id=uuid4(), until=NOW)
+    QueriedRRset.objects.create(zone_id=1, owner_key=b"www\0", type=1, day=NOW.date(), times=1)
+    CountingNode.objects.create(node_id=node.pk, name=node.name, since=NOW, until=NOW)
 
 
 def test_what_is_there_is_replaced_only_when_somebody_gave_it_up(
