@@ -21,10 +21,14 @@ from tests import budgets
 from tests.handed_files import hands_out_files
 from tests.run_results import runs_everything
 
-STACK, FAULTS, ORACLE, SOURCE = "stack", "faults", "oracle", "source"
+STACK, FAULTS, MACHINES, ORACLE, SOURCE = "stack", "faults", "machines", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
-# Files in other folders that use the stack, or the syntax trees of all modules, which one process parses only once.
+# Files in other folders that use the stack, or the folder of package builds and the network of machines, of which there
+# is only one, or the syntax trees of all modules, which one process parses only once.
 JOINED = {
+    **{
+        f"tests/deploy/test_{name}.py": MACHINES for name in ("agent_upgrade", "package_upgrade", "packages", "release")
+    },
     "tests/dnspanel/accounts/test_secret_places.py": SOURCE,
     "tests/dnspanel/demo/test_stack.py": STACK,
     "tests/dnspanel/test_small_cache.py": SOURCE,
@@ -85,12 +89,12 @@ def unit_of(nodeid: str) -> str:
 
 def waits(unit: str) -> bool:
     """Return True if the unit's tests wait for processes of a stack more than they compute."""
-    return unit in {STACK, FAULTS} or unit.startswith(("tests/flow/", "tests/faults/test_import_kills"))
+    return unit in {STACK, FAULTS, MACHINES} or unit.startswith(("tests/flow/", "tests/faults/test_import_kills"))
 
 
 def order(unit: str) -> int:
     """Return the position of a unit: lower numbers start earlier. Long units start early to shorten the run."""
-    joined = [STACK, FAULTS, ORACLE, SOURCE]
+    joined = [STACK, FAULTS, MACHINES, ORACLE, SOURCE]
     if unit in joined:
         return joined.index(unit)
     return 4 if waits(unit) else 5 if unit in LONG else 6

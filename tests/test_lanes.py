@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, LONG, OWN_STACK, STACK, Lanes, order, unit_of, waits
+from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, LONG, MACHINES, OWN_STACK, STACK, Lanes, order, unit_of, waits
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,6 +42,15 @@ def test_a_file_that_uses_the_shared_stack_is_in_its_unit() -> None:
     ]  # fmt: skip
     own = {path for path in users if "def test" in (ROOT / path).read_text()}
     assert {unit_of(path) for path in own} <= {STACK, FAULTS, *ALONE}
+
+
+def test_files_that_build_packages_or_boot_machines_are_one_unit() -> None:
+    """There is one folder for builds, and one network for machines, so two processes would disturb each other."""
+    files = {
+        str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")
+        if any(word in path.read_text() for word in ("var/" + "package", "deploy.test_" + "packages"))
+    }  # fmt: skip
+    assert files == {path for path, unit in JOINED.items() if unit == MACHINES}
 
 
 class Process:
