@@ -101,6 +101,8 @@ def test_the_panel_upgrades_the_agent_of_a_node_that_allows_it(
     assert answer(panel, node.address, "www") == '"second"'
     node.run("apt-get", "-qy", "install", "--allow-downgrades", "/var/lib/dnspanel-upgrade/previous.deb")
     assert agent_version(node) == f"{NEXT}+deb{release}"
+    assert client.edit(token, ZONE, f"www.{ZONE}", "third", wait=60).ok
+    assert answer(panel, node.address, "www") == '"third"'
     node.run("apt-get", "-qy", "purge", "dnspanel-agent")
     left = node.run("sh", "-c", "find /etc /var/lib -name '*dnspanel*' -not -path '/var/lib/dpkg/*'", may_fail=True)
     assert left == ""
