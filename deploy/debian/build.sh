@@ -124,8 +124,8 @@ write_changelog() {
 write_bills() {
     local out=$1 name
     for name in panel agent; do
-        "$TOOLS/bin/cyclonedx-py" requirements --output-reproducible --output-format JSON --output-file "$out/dnspanel-$name.cdx.json" \
-            "requirements/$name.txt" 2>/dev/null
+        "$TOOLS/bin/python3" -m cyclonedx_py requirements --output-reproducible --output-format JSON --output-file "$out/dnspanel-$name.cdx.json" \
+            "requirements/$name.txt"
     done
 }
 
