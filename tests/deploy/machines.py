@@ -179,6 +179,8 @@ class Machine:
 def machines(base: Path, repository: Path, directory: Path, *names: str) -> Iterator[list[Machine]]:
     """Boot machines with these names on one network, with this repository. Stop and delete them at the end."""
     assert os.geteuid() == 0
+    if Path(f"/sys/class/net/{BRIDGE}").exists() and not os.listdir(f"/sys/class/net/{BRIDGE}/brif"):
+        subprocess.run(["ip", "link", "delete", BRIDGE], check=True)  # a killed run has left it, without machines
     subprocess.run(["ip", "link", "add", BRIDGE, "type", "bridge"], check=True)
     booted: list[Machine] = []
     try:
