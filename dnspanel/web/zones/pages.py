@@ -207,7 +207,8 @@ def zone_new(request: PanelRequest) -> HttpResponse:
         if request.htmx:
             return _new_zone_preview(request)
         of_query = {"names": request.GET.get("names", "")[:LONGEST_NAME], "template": request.GET.get("template", "")}
-        return _new_zone_page(request, _new_zone_form(request, initial=NewZoneForm.defaults() | of_query))
+        initial = NewZoneForm.defaults() | of_query | {"delegate": "delegate" in request.GET}
+        return _new_zone_page(request, _new_zone_form(request, initial=initial))
     form = _new_zone_form(request, request.POST)
     if chosen := request.POST.get("reverse", "").strip():
         return _new_zone_page(request, _as_typed(request, form, names=form.names_with(chosen)))

@@ -312,6 +312,23 @@ def test_a_new_zone_is_delegated_by_the_draft_of_who_may_change_the_zone_above(
     assert Operation.objects.count() == 1, "only who ticks it gets a draft"
 
 
+def test_a_subzone_is_delegated_to_a_team_from_the_menu_of_the_zone(
+    make_zone: MakeZone, browser: Browser, alice: User
+) -> None:
+    zone = make_zone()
+    few = Team.objects.create(name="Few", created_at=NOW)
+    client = browser(alice)
+    page = client.get(reverse("zone-detail", args=[zone.name])).content.decode()
+    [link] = re.findall(r'href="(/zones/new/\?[^"]*delegate=on)"', page)
+    page = client.get(link.replace("&amp;", "&")).content.decode()
+    assert "sub.example.test." in page
+    assert re.search(r'name="delegate"[^>]* checked', page)
+    assert not re.search(r'name="delegate"[^>]* checked', client.get(NEW).content.decode())
+    client.post(NEW, new_zone(names="sub.example.test", delegate="on", team=str(few.pk)))
+    assert Zone.objects.get(name="sub.example.test.").team == few
+    assert Operation.objects.get().zone == zone
+
+
 def test_deletion_wants_the_name_and_says_what_goes(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     zone = make_zone("www 300 A 192.0.2.1")
     address = reverse("zone-delete", args=[zone.name])
