@@ -26,16 +26,13 @@ Published = tuple[str, int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """The answer of one node or resolver. `detail` is its response code or the reason why there is no answer.
-
-    `seconds` is the time for which a resolver keeps the answer in its cache, or the TTL at a node.
-    """
+    """The answer of one node or resolver, and the remaining seconds in its cache (for a node, the TTL)."""
 
     server: str
     is_node: bool
     values: tuple[str, ...] = ()
     seconds: int | None = None
-    detail: str = ""
+    detail: str = ""  # the response code, or the reason why there is no answer
     is_current: bool | None = None  # None: no usable answer
 
 

@@ -1,22 +1,22 @@
-"""View of a zone's Settings tab. Other views save the cards for the default TTL, locks and transfers."""
+"""Views of a zone's Settings tab. Other modules save the cards for the default TTL, locks and transfers."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.accounts.actors.actors import Right
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import ZoneSettingsForm
-from dnspanel.web.frame.layout import PanelRequest, say_done
+from dnspanel.web.frame.layout import PanelRequest, reporting, say_done
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
 from dnspanel.zones.rights import access
-from dnspanel.zones.settings.settings_of_zone import change_settings
+from dnspanel.zones.settings.settings_of_zone import change_settings, change_soa_edit
 from dnspanel.zones.values.soa import SOA_EDIT, SOA_EDIT_API
 
 
@@ -43,3 +43,14 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
         **keyless_context(zone),
     }
     return render_zone(request, zone, "settings", "zone_tabs/settings.html", context, status=status)
+
+
+@require_POST
+def zone_serials(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Save the rules SOA-EDIT-API and SOA-EDIT for serials from the next publication on."""
+    zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
+    api, edit = request.POST.get("soa_edit_api", ""), request.POST.get("soa_edit", "")
+    with reporting(request, SettingsRefused):
+        change_soa_edit(zone=zone, api=api, edit=edit, author=request.user, now=timezone.now())
+        say_done(request, gettext("Serial rules for {name} saved."), name=zone.name)
+    return redirect("zone-settings", zone.name)

@@ -125,14 +125,9 @@ def judge_issuer(certificate: x509.Certificate, values: Values) -> IssuerVerdict
 
     A certificate that contains a wildcard name needs an authority for wildcards.
     """
-    issuer = next(
-        (
-            str(found[0].value)
-            for oid in (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME)
-            if (found := certificate.issuer.get_attributes_for_oid(oid))
-        ),
-        certificate.issuer.rfc4514_string(),
-    )
+    name, kinds = certificate.issuer, (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME)
+    found = (str(each.value) for kind in kinds for each in name.get_attributes_for_oid(kind))
+    issuer = next(found, name.rfc4514_string())
     folded = issuer.lower().replace("’", "'")
     rows = [line.partition(":") for line in _ISSUERS.read_text().splitlines() if not line.startswith("#")]
     domains = next((tuple(text.split()) for words, _, text in rows if words in folded), ())
@@ -146,6 +141,5 @@ def judge_issuer(certificate: x509.Certificate, values: Values) -> IssuerVerdict
     allowed = _domains("issue", values)
     if has_wildcard:
         allowed = [] if values.get("no_wildcards") else _domains("issuewild", values) or allowed
-    return IssuerVerdict(
-        issuer, domains, any(each.partition(";")[0].strip().lower().rstrip(".") in domains for each in allowed)
-    )
+    named = {each.partition(";")[0].strip().lower().rstrip(".") for each in allowed}
+    return IssuerVerdict(issuer, domains, not named.isdisjoint(domains))
