@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.fleet.lookups.public_answers import MOST_RECORDS, MOST_RESOLVERS, look_up_answers
+from dnspanel.fleet.lookups.public_answers import MOST_RECORDS, MOST_RESOLVERS, ServerAnswer, look_up_answers
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.history.history import revision_of
 from dnspanel.web.editor.rrsets import Key, require_rrset
@@ -27,7 +27,8 @@ def zone_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
     rows = rrset_rows(zone=zone, author=request.user, keys=keys)
     served = {(row.change.name, row.change.type): row.change.before for row in rows}
     records = [(*key, () if (rrset := served.get(key)) is None else rrset.served) for key in keys]
-    error, answers = "", None
+    error = ""
+    answers: list[list[ServerAnswer]] = []
     if request.method == "POST":
         try:
             with turn():
@@ -35,8 +36,8 @@ def zone_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
         except Busy as exc:
             error = str(exc)
     context: dict[str, object] = {
-        "records": list(zip_longest(records, answers or [])),
-        "has_looked": answers is not None,
+        "records": list(zip_longest(records, answers)),
+        "has_looked": bool(answers),
         "resolvers": settings.PUBLIC_RESOLVERS[:MOST_RESOLVERS],
         "most_records": MOST_RECORDS,
         "error": error,
