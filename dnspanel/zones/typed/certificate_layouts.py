@@ -1,7 +1,7 @@
 """Form layouts for record types with certificates, keys and fingerprints. Pure."""
 
 from dnspanel.texts import gettext_lazy as _
-from dnspanel.zones.typed.fields import Choices, Digest, Field, Kind, Layout, u8, u16
+from dnspanel.zones.typed.fields import Choices, Digest, Field, Kind, Layout, layout, u8, u16
 from replication.dns import rdtypes
 
 _ALGORITHMS: Choices = (
@@ -39,86 +39,67 @@ def _hex(
 
 
 def _certificate_layout(type: int, purpose: str) -> Layout:
-    return Layout(
+    return layout(
         type,
         purpose,
-        (
-            u8("usage", _("Usage"), _("Choose how clients verify the certificate."), choices=_USAGES, default="3"),
-            u8("selector", _("Selector"), _("Choose what clients compare."), choices=_SELECTORS, default="1"),
-            u8(
-                "matching",
-                _("Matching type"),
-                _("Choose how clients compare the data."),
-                choices=_MATCHINGS,
-                default="1",
-            ),
-            _hex("certificate", _("Certificate data")),
-        ),
+        u8("usage", _("Usage"), _("Choose how clients verify the certificate."), choices=_USAGES, default="3"),
+        u8("selector", _("Selector"), _("Choose what clients compare."), choices=_SELECTORS, default="1"),
+        u8("matching", _("Matching type"), _("Choose how clients compare the data."), choices=_MATCHINGS, default="1"),
+        _hex("certificate", _("Certificate data")),
         digest=_MATCHED,
     )
 
 
 def _delegation_signer(type: int, purpose: str) -> Layout:
-    return Layout(
+    return layout(
         type,
         purpose,
-        (
-            u16("tag", _("Key tag")),
-            u8("algorithm", _("Algorithm"), _("Choose the key algorithm."), choices=_ALGORITHMS, default="13"),
-            u8("digest_type", _("Digest type"), choices=_DIGESTS, default="2"),
-            _hex("digest", _("Digest")),
-        ),
+        u16("tag", _("Key tag")),
+        u8("algorithm", _("Algorithm"), _("Choose the key algorithm."), choices=_ALGORITHMS, default="13"),
+        u8("digest_type", _("Digest type"), choices=_DIGESTS, default="2"),
+        _hex("digest", _("Digest")),
         digest=Digest("digest_type", "digest", _SHA | {"4": (48, "SHA-384")}),
     )
 
 
 TLSA = _certificate_layout(rdtypes.TLSA, _("A TLS server’s certificate, at a name such as _443._tcp.www."))
 SMIMEA = _certificate_layout(rdtypes.SMIMEA, _("A certificate for an email address."))
-SSHFP = Layout(
+SSHFP = layout(
     rdtypes.SSHFP,
     _("The fingerprint of an SSH server’s key."),
-    (
-        u8(
-            "algorithm",
-            _("Algorithm"),
-            choices=(("4", "4: Ed25519"), ("3", "3: ECDSA"), ("1", "1: RSA"), ("6", "6: Ed448"), ("2", "2: DSA")),
-            default="4",
-        ),
-        u8("fingerprint_type", _("Fingerprint type"), choices=(("2", "2: SHA-256"), ("1", "1: SHA-1")), default="2"),
-        _hex("fingerprint", _("Fingerprint")),
+    u8(
+        "algorithm",
+        _("Algorithm"),
+        choices=(("4", "4: Ed25519"), ("3", "3: ECDSA"), ("1", "1: RSA"), ("6", "6: Ed448"), ("2", "2: DSA")),
+        default="4",
     ),
+    u8("fingerprint_type", _("Fingerprint type"), choices=(("2", "2: SHA-256"), ("1", "1: SHA-1")), default="2"),
+    _hex("fingerprint", _("Fingerprint")),
     digest=Digest("fingerprint_type", "fingerprint", _SHA),
 )
 DS = _delegation_signer(rdtypes.DS, _("The key that signs the child zone at this name."))
 CDS = _delegation_signer(rdtypes.CDS, _("The DS that the parent zone should have."))
-CERT = Layout(
+CERT = layout(
     rdtypes.CERT,
     _("A certificate or its location."),
-    (
-        Field(
-            "kind",
-            _("Type"),
-            Kind.WORD,
-            choices=(
-                ("PKIX", "PKIX: X.509"),
-                ("PGP", _("PGP: OpenPGP")),
-                ("SPKI", "SPKI"),
-                ("IPKIX", _("IPKIX: URL of an X.509 certificate")),
-                ("IPGP", _("IPGP: fingerprint and URL of an OpenPGP key")),
-                ("URI", _("URI: private format with a URI")),
-                ("OID", _("OID: private format with an OID")),
-            ),
-            default="PKIX",
+    Field(
+        "kind",
+        _("Type"),
+        Kind.WORD,
+        choices=(
+            ("PKIX", "PKIX: X.509"),
+            ("PGP", _("PGP: OpenPGP")),
+            ("SPKI", "SPKI"),
+            ("IPKIX", _("IPKIX: URL of an X.509 certificate")),
+            ("IPGP", _("IPGP: fingerprint and URL of an OpenPGP key")),
+            ("URI", _("URI: private format with a URI")),
+            ("OID", _("OID: private format with an OID")),
         ),
-        u16("tag", _("Key tag"), default="0"),
-        Field(
-            "algorithm",
-            _("Algorithm"),
-            Kind.WORD,
-            _("Choose the key algorithm."),
-            choices=_CERT_ALGORITHMS,
-            default="0",
-        ),
-        Field("certificate", _("Certificate"), Kind.BASE64, _("Enter Base64 or a PEM block.")),
+        default="PKIX",
     ),
+    u16("tag", _("Key tag"), default="0"),
+    Field(
+        "algorithm", _("Algorithm"), Kind.WORD, _("Choose the key algorithm."), choices=_CERT_ALGORITHMS, default="0"
+    ),
+    Field("certificate", _("Certificate"), Kind.BASE64, _("Enter Base64 or a PEM block.")),
 )

@@ -98,6 +98,19 @@ class Layout:
         return self.fields + self.parameters
 
 
+def layout(
+    type: int,
+    purpose: str,
+    *fields: Field,
+    parameters: tuple[Field, ...] = (),
+    digest: Digest | None = None,
+    is_single: bool = False,
+    groups: Mapping[str, int] | None = None,
+) -> Layout:
+    """Return the layout of a record type with these fields."""
+    return Layout(type, purpose, fields, parameters, digest, is_single, groups or {})
+
+
 def u8(name: str, label: str, help_text: str = "", **more: object) -> Field:
     """Return a field for an 8-bit number."""
     return _number(name, label, help_text, 255, more)
