@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from urllib.parse import quote
 
+from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -127,8 +128,8 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
     rows = with_revisions(zone, rows, always=order.column is rrset_order.RRsetColumn.CHANGED)
-    counting = counting_now()
-    rows = with_uses(zone, rows, counting)
+    counting = counting_now() if settings.COUNT_QUERIES else None
+    rows = with_uses(zone, rows, counting) if counting else rows
     return {
         "rows": _with_messages(with_blocking(request, zone, with_rights(request.user, zone, rows)), messages),
         "next_after": page.next_after,
@@ -395,6 +396,8 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Render rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
-    answered = with_uses(zone, with_answers(zone, [DisplayRow(zone.name, row) for row in rows]), counting_now())
-    display = with_blocking(request, zone, with_expiries(zone, answered))
+    display = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
+    if settings.COUNT_QUERIES and (counting := counting_now()):
+        display = with_uses(zone, display, counting)
+    display = with_blocking(request, zone, with_expiries(zone, display))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

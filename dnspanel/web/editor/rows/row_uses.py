@@ -15,13 +15,13 @@ from replication.codec.keys import relative_key
 _FEW = 10  # smaller numbers have a decimal
 
 
-def with_uses(zone: Zone, rows: Sequence[DisplayRow], counting: Counting | None) -> list[DisplayRow]:
-    """Return the rows with their queries per day and the last day with any, in one query; none if counting is off.
+def with_uses(zone: Zone, rows: Sequence[DisplayRow], counting: Counting) -> list[DisplayRow]:
+    """Return the rows with their queries per day and the last day with any, in one query.
 
     A published row without queries shows zero only if all nodes count.
     """
-    if counting is None or not rows:
-        return list(rows)
+    if not rows:
+        return []
     keys = [(relative_key(row.row.change.name, zone.name), row.row.change.type) for row in rows]
     uses = uses_of(zone.pk, keys, counting)
     return [_with_use(row, uses.get(key), counting) for row, key in zip(rows, keys, strict=True)]
