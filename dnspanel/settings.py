@@ -20,7 +20,6 @@ from replication.log_lines import FORMATS, TEXT, LineFormatter, WithoutTraceback
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
-
 SECRET_KEY = envsecret("PANEL_SECRET_KEY")
 # Encrypts private keys at rest (a Fernet key). It is not SECRET_KEY, so that each can be rotated separately.
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
@@ -182,7 +181,6 @@ TEMPLATES = [
         },
     },
 ]
-
 
 # Whether PANEL_DATABASE is a pooler such as PgBouncer, with session pooling. See `database.base`.
 DATABASE_POOLER = envbool("PANEL_DATABASE_POOLER", default=False)

@@ -31,7 +31,7 @@ def test_a_taken_web_port_is_one_clear_sentence(directory: Path) -> None:
         sock.listen()
         taken = sock.getsockname()[1]
         stack = Stack(directory, StackShape(stores_only=True), requested_ports={"web": taken})
-        with pytest.raises(ports.PortTaken, match=rf"Port {taken} \(the web page\) is taken.*set PANEL_PORT"):
+        with pytest.raises(ports.PortTaken, match=rf"Port {taken} \(the web page\) is in use.*set PANEL_PORT"):
             stack.start()
 
 

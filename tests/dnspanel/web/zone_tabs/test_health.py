@@ -54,7 +54,7 @@ def test_a_healthy_zone_says_so_and_what_was_checked(make_zone: MakeZone, browse
 
 def test_a_zone_lacks_records_for_mail_and_certificates(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     zone = make_zone("@ 3600 MX 10 mail", "mail 3600 A 198.51.100.1", '@ 3600 TXT "site=1"')
-    assert codes(zone, bob) == ["spf-missing @", "dmarc-missing _dmarc.", "caa-missing @"]
+    assert codes(zone, bob) == ["dmarc-missing _dmarc.", "spf-missing @", "caa-missing @"]
     client = browser(bob)
     page = client.get(HEALTH).content.decode()
     assert page.count("Add fix to draft") == 2
