@@ -23,6 +23,7 @@ NUMBERS = {
     "UNPROVEN": 11,
     "FRONTS": 12,
     "COMPLAINTS": 13,
+    "COUNTING": 14,
     "WORKER": 0x64700001,
     "READER": 0x64700002,
     "PIECE": 0x64700003,

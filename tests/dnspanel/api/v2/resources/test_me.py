@@ -37,7 +37,7 @@ def test_a_narrow_token_learns_its_scope_its_end_and_its_limits(api: MakeApi, ma
 def test_an_administrators_token_may_everything_that_it_was_given(api: MakeApi) -> None:
     me = api(Caller.ADMINISTRATOR).get(ME).json()
     assert me["role"] == "administrator"
-    assert len(me["permissions"]) == 8
+    assert len(me["permissions"]) == 9
     assert api(Caller.MONITORING).get(ME).json()["permissions"] == ["fleet", "read"]
 
 
