@@ -1,6 +1,6 @@
 """Tests of imports in the API, from the upload in chunks to the undo, with the functions of the real worker.
 
-Tests `resources.import_files`, `resources.import_sources` and `resources.import_zones` too.
+Tests `resources.import_zones`, `resources.import_sources` and `resources.import_zones` too.
 """
 
 from pathlib import Path
