@@ -66,7 +66,7 @@ def test_a_zone_lacks_records_for_mail_and_certificates(make_zone: MakeZone, bro
         f"{ZONE} 16": ['"site=1"', '"v=spf1 mx ~all"'],
         f"_dmarc.{ZONE} 16": ['"v=DMARC1; p=none"'],
     }
-    assert codes(zone, bob) == ["dmarc-rua _dmarc.", "caa-missing @"]
+    assert codes(zone, bob) == ["caa-missing @", "dmarc-rua _dmarc."]
     assert zone.rrsets.filter(type=16).get().rdata == ['"site=1"'], "nothing is published"
 
 
