@@ -313,12 +313,7 @@ def _zone_inside(store: Store, name: str, zone: str) -> str | None:
 def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
     """Return True if a wildcard can answer for a missing name."""
     rows = store.rows(zone_id)
-    while rel != keys.APEX:
-        rel = keys.parent_key(rel)
-        wildcard = b"*\0" if rel == keys.APEX else rel + b"*\0"
-        if rows.at(wildcard):
-            return True
-    return False
+    return any(rows.at(keys.wildcard_below(above)) for above in keys.ancestors(rel))
 
 
 def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds: float) -> None:

@@ -8,6 +8,7 @@ The byte order of record keys is the DNSSEC canonical order of the names.
 """
 
 import struct
+from collections.abc import Iterator
 from functools import lru_cache
 
 from replication.dns import names
@@ -68,6 +69,18 @@ def parent_key(key: bytes) -> bytes:
     """Return the parent name's relative key. For a name directly below the apex, this is the apex."""
     end = key.rfind(b"\0", 0, len(key) - 1)
     return key[: end + 1] if end >= 0 else APEX
+
+
+def ancestors(key: bytes) -> Iterator[bytes]:
+    """Yield the relative keys of the names above this name: the closest first, and the apex last."""
+    while key != APEX:
+        key = parent_key(key)
+        yield key
+
+
+def wildcard_below(key: bytes) -> bytes:
+    """Return the relative key of the wildcard directly below this name."""
+    return (b"" if key == APEX else key) + b"*\0"
 
 
 def zone_prefix(zone_id: int) -> bytes:

@@ -10,7 +10,7 @@ import socket
 import struct
 from array import array
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from replication.verify import OWN_TRAFFIC_CLASS
 
@@ -37,7 +37,7 @@ class Captured(NamedTuple):
 
 
 class Capture:
-    """The questions to a port, as a context manager. Raise OSError if the kernel allows no packet sockets.
+    """The questions to a port, until `close`. Raise OSError if the kernel allows no packet sockets.
 
     `lost` counts what this reader could not read: segments of TCP that are missing or longer than a frame.
     """
@@ -47,10 +47,7 @@ class Capture:
         self._streams: dict[bytes, tuple[int, bytes]] = {}
         self.lost = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         for frames in self._sockets:
             frames.close()
 

@@ -94,7 +94,7 @@ class QueryCounter:
                 if now - self._requested_at > KEPT_SECONDS:
                     break
         with self._lock:
-            self._capture.__exit__()
+            self._capture.close()
             self._thread = self._sealed = None
 
     def _read(self) -> None:
@@ -161,8 +161,8 @@ class Answers:
         if zone is None or led > _MOST_LED:
             return
         zone_id, rel = self._zones[zone] or 0, keys.relative_key(name, zone)
-        above, closest = self._names_above(rel), keys.APEX
-        for at in above:
+        closest = keys.APEX
+        for at in reversed([*keys.ancestors(rel)]):
             types = self._types_at(zone_id, at)
             if rdtypes.DNAME in types or (rdtypes.NS in types and at != keys.APEX):
                 answering = rdtypes.DNAME if rdtypes.DNAME in types else rdtypes.NS
@@ -175,7 +175,7 @@ class Answers:
             closest = at if types else closest
         types = self._types_at(zone_id, rel)
         if not types:
-            rel = (b"" if closest == keys.APEX else closest) + b"*\0"
+            rel = keys.wildcard_below(closest)
             types = self._types_at(zone_id, rel)
         if rdtypes.NS in types and rel != keys.APEX and type != rdtypes.DS:
             yield zone_id, rel, rdtypes.NS
@@ -198,13 +198,6 @@ class Answers:
                 return at
             at = names.parent(at)
         return None
-
-    def _names_above(self, rel: bytes) -> list[bytes]:
-        """Return the apex, and the relative keys of all names between the apex and this name."""
-        if rel == keys.APEX:
-            return []
-        labels = rel[:-1].split(b"\0")
-        return [keys.APEX, *(b"\0".join(labels[:count]) + b"\0" for count in range(1, len(labels)))]
 
     def _types_at(self, zone_id: int, rel: bytes) -> frozenset[int]:
         found = self._types.get((zone_id, rel))

@@ -23,7 +23,7 @@ Single names are therefore enough unless
 - it has more names than MAX_NAMES.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -79,7 +79,8 @@ class ZoneChange:
         if any(_answers_for_others(*row) and not (same_names and _is_harmless(*row)) for row in present):
             return None
         for rel, _ in self.rows:
-            names.update(_with_those_above(rel))
+            # A change can also have created the names between the apex and its own.
+            names.update(each for each in (rel, *keys.ancestors(rel)) if each != keys.APEX)
         if len(names) > MAX_NAMES:
             return None
         return sorted(keys.name_from_relative_key(rel, self.name) for rel in names)
@@ -135,10 +136,3 @@ def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:
 
 def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
     return soa.content[:-20], soa.content[-16:], soa.ttl
-
-
-def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name and its ancestors below the apex. The change can also have created these ancestors."""
-    while rel != keys.APEX:
-        yield rel
-        rel = keys.parent_key(rel)

@@ -57,6 +57,12 @@ def test_relative_keys_lead_back_to_the_name(relative: str, zone: str) -> None:
     above = names.parent(name)
     if name != zone and above is not None:
         assert keys.parent_key(rel) == keys.relative_key(above, zone)
+    ancestors = [keys.name_from_relative_key(key, zone) for key in keys.ancestors(rel)]
+    labels = names.labels(name)
+    assert ancestors == [names.from_labels(labels[count:]) for count in range(1, len(names.labels(relative)) + 1)]
+    wildcard = names.from_labels((b"*", *labels))
+    if len(names.to_wire(wildcard)) <= 255:
+        assert keys.wildcard_below(rel) == keys.relative_key(wildcard, zone)
 
 
 @given(NAME, NAME)

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -24,7 +25,7 @@ OTHER = "other.test."
 @pytest.fixture(autouse=True)
 def may_capture() -> None:
     try:
-        Capture(free_port()).__exit__()
+        Capture(free_port()).close()
     except PermissionError:
         pytest.skip("this process may not read packets")
 
@@ -145,7 +146,7 @@ def test_questions_that_do_not_fit_make_a_report_incomplete(node: RunningNode, r
 def test_a_full_ring_is_noticed() -> None:
     port = free_port()
     with (
-        Capture(port) as capture,
+        closing(Capture(port)) as capture,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock,
     ):
