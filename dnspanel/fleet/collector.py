@@ -23,7 +23,7 @@ from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.integrity.unknown_history import hold_if_ahead
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import machines
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.fleet.processes.alive import Turns
 from dnspanel.fleet.push import acks
@@ -260,13 +260,7 @@ class Collector:
                 _tell_machines(poller, node)
         if new := [node for node_id, node in nodes.items() if node_id not in self._pollers]:
             for node in new:
-                client = NodeClient(
-                    node.agent_host,
-                    node.agent_port,
-                    context,
-                    certificate_sha256=node.pins,
-                    answer_seconds=ANSWER_SECONDS,
-                )
+                client = client_of(node, context, answer_seconds=ANSWER_SECONDS)
                 self._pollers[node.pk] = Poller(node.pk, node.name, client)
         self._learned = True
 

@@ -23,7 +23,7 @@ from dnspanel.fleet.dnssec import drive, parent_checks, signalling_names
 from dnspanel.fleet.integrity import decision, node_comparison, repair_node, unknown_history
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import fronts, machines, node_computed_types, node_keys, node_lifecycle, query_reports, rotate
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.agent_connections import AgentConnection, connections
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot, regressed_nodes
@@ -191,7 +191,7 @@ def check_node(node_id: int) -> None:
         return
     context = client_ssl_context(ensure_authority(now=timezone.now()))
     try:
-        with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+        with client_of(node, context) as client:
             client.check()
     except ReplicationError as exc:
         message = gettext("The check couldn’t be started: {exc}.").format(exc=exc)

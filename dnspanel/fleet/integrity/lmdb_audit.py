@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.publish.checks.expected_state import ExpectedState, as_digest, digest_of, expected_state
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.reading.publisher_session import reading
@@ -165,7 +165,7 @@ def _node_copy(node: Node) -> Read:
     context = client_ssl_context(ensure_authority(now=timezone.now()))
 
     def read(only: Collection[int] | None) -> Copy:
-        with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+        with client_of(node, context) as client:
             before = _read_anew(client)
             zones: Found = {
                 zone.zone_id: (zone.name, bytes.fromhex(zone.digest))

@@ -25,7 +25,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.integrity.broken_chains import note_breaks
 from dnspanel.fleet.integrity.unknown_signing import unknown_signing
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.publish.keys.sealing_keys import all_sealing_keys, sealing_key
 from dnspanel.publish.models import Segment
 from dnspanel.publish.reading.file_operations import compiled_rows
@@ -129,9 +129,7 @@ def _enrolled_nodes() -> list[Node]:
 
 def _client(node: Node, now: datetime) -> NodeClient:
     context = client_ssl_context(ensure_authority(now=now))
-    return NodeClient(
-        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=_ANSWER_SECONDS
-    )
+    return client_of(node, context, answer_seconds=_ANSWER_SECONDS)
 
 
 def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], list[str]]:

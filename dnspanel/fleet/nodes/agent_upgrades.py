@@ -18,13 +18,12 @@ from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.authority import client_key, client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_key, client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.texts import gettext
 from dnspanel.zones.rights import access
 from replication import __version__
 from replication.errors import ReplicationError
-from replication.node_client import NodeClient
 
 # The panel's own package contains the first directory. An operator adds packages for other releases of Debian.
 DIRECTORIES = (settings.BASE_DIR / "agents", settings.VAR_DIR / "agents")
@@ -73,7 +72,7 @@ def upgrade_agent(*, node: Node, now: datetime, by: Author) -> None:
     events.note(node_id=node.pk, kind="upgrade", message=message, now=now, by=by)
     context = client_ssl_context(authority)
     try:
-        with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+        with client_of(node, context) as client:
             client.upgrade(signed)
     except ReplicationError as exc:
         raise WrongState(node.name, gettext("didn’t take the package: {exc}").format(exc=exc)) from exc

@@ -21,7 +21,8 @@ from django.db import transaction
 
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
-from dnspanel.fleet.models import Authority
+from dnspanel.fleet.models import Authority, Node
+from replication.node_client import ANSWER_SECONDS, NodeClient
 
 AUTHORITY_LIFETIME = timedelta(days=3652)
 NODE_LIFETIME = timedelta(days=366)
@@ -115,6 +116,13 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
     Each process has one context per authority, so that all connections share sessions and parsed certificates.
     """
     return _client_ssl_context(authority.ca_pem, authority.client_pem, bytes(authority.client_key_encrypted))
+
+
+def client_of(node: Node, context: ssl.SSLContext, *, answer_seconds: float = ANSWER_SECONDS) -> NodeClient:
+    """Return a client for the node's agent, which checks the certificate that the panel knows. It connects later."""
+    return NodeClient(
+        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=answer_seconds
+    )
 
 
 @contextmanager

@@ -17,12 +17,11 @@ from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.signals import fronts_changed
 from dnspanel.texts import gettext
 from dnspanel.zones.rights import access
 from replication.errors import ReplicationError
-from replication.node_client import NodeClient
 from replication.wire.front_messages import (
     MOST_BACKENDS,
     RANGES,
@@ -170,9 +169,7 @@ def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
 
 def _push(front: Front, expected: FrontSettings) -> None:
     node, context = front.node, client_ssl_context(ensure_authority(now=front.node.created_at))
-    with NodeClient(
-        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
-    ) as client:
+    with client_of(node, context, answer_seconds=ANSWER_SECONDS) as client:
         client.set_up_front(expected)
     logger.info("settings pushed front=%s backends=%s", node.name, len(expected.backends))
 

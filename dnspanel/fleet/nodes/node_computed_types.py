@@ -16,13 +16,12 @@ from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.node_health import OFFLINE_AFTER
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.reported import describe_computed, reported_types
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.rules.computed_types import COMPUTED, SET_UP
 from replication.dns import rdata, rdtypes
 from replication.errors import NotServed, ReplicationError
-from replication.node_client import NodeClient
 from replication.wire.protocol import ComputedTypes
 
 _MOST_NAMED = 3
@@ -64,7 +63,7 @@ def _set_up(now: datetime) -> Iterator[Node]:
     for node in due:
         chosen = choices[node.pk]
         try:
-            with NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins) as client:
+            with client_of(node, context) as client:
                 client.choose_computed_types(chosen)
         except NotServed as exc:
             logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)

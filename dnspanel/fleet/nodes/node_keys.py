@@ -16,7 +16,7 @@ from typing import TypeVar
 from dnspanel.accounts.actors.actors import Author, Permission
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys import sealing_keys, segment_signing
 from dnspanel.publish.models import SigningKey
@@ -151,9 +151,7 @@ def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSe
     """Send the keys to a node that reported recently. For a silent node, return CANNOT without an attempt."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
         return KeysSent.CANNOT
-    with NodeClient(
-        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
-    ) as client:
+    with client_of(node, context, answer_seconds=ANSWER_SECONDS) as client:
         result = send_keys(client)
     if result == KeysSent.NOW:
         events.note(

@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.zones.store import store_queries
 from replication.errors import ReplicationError
-from replication.node_client import NodeClient
 from replication.wire.protocol import QueryReport
 
 _ANSWER_SECONDS = 10.0
@@ -32,11 +31,8 @@ def take_reports(*, now: datetime) -> int:
     context = client_ssl_context(ensure_authority(now=now))
 
     def ask(node: Node) -> QueryReport | None:
-        seconds, pins = _ANSWER_SECONDS, node.pins
         try:
-            with NodeClient(
-                node.agent_host, node.agent_port, context, certificate_sha256=pins, answer_seconds=seconds
-            ) as client:
+            with client_of(node, context, answer_seconds=_ANSWER_SECONDS) as client:
                 return client.query_report(taken[node.pk])
         except ReplicationError as exc:
             logger.warning("no counts of questions node=%s: %s", node.name, exc)

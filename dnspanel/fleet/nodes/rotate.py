@@ -26,6 +26,7 @@ from dnspanel.fleet.models import Authority, Node, NodeState
 from dnspanel.fleet.nodes.authority import (
     NODE_LIFETIME,
     certificate_is_due,
+    client_of,
     client_ssl_context,
     ensure_authority,
     rotate_client_certificate,
@@ -35,7 +36,6 @@ from dnspanel.fleet.nodes.node_lifecycle import checked_request, public_key
 from dnspanel.texts import gettext
 from dnspanel.zones.rights import access
 from replication.errors import ReplicationError, Transient
-from replication.node_client import NodeClient
 
 ANSWER_SECONDS = 5.0
 _ENROLLED = (NodeState.ACTIVE, NodeState.DRAINED)
@@ -85,7 +85,7 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
     context = client_ssl_context(authority)
     if node.next_certificate_sha256 and _presented_fingerprint(node, context) == node.next_certificate_sha256:
         return _adopt(node, now, by)
-    with _client(node, context) as client:
+    with client_of(node, context, answer_seconds=ANSWER_SECONDS) as client:
         _prepare(node, public_key(checked_request(client.certificate_request())), authority, now)
         client.install_certificate(node.next_certificate_pem, authority.ca_pem)
     return _presented_fingerprint(node, context) == node.next_certificate_sha256 and _adopt(node, now, by)
@@ -141,12 +141,6 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
 
 def _presented_fingerprint(node: Node, context: ssl.SSLContext) -> str:
     """Return the fingerprint of the certificate that the agent presents on a new connection."""
-    with _client(node, context) as client:
+    with client_of(node, context, answer_seconds=ANSWER_SECONDS) as client:
         client.status()
         return client.peer_sha256
-
-
-def _client(node: Node, context: ssl.SSLContext) -> NodeClient:
-    return NodeClient(
-        node.agent_host, node.agent_port, context, certificate_sha256=node.pins, answer_seconds=ANSWER_SECONDS
-    )

@@ -14,7 +14,7 @@ from django.utils import timezone
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Bootstrap, Node
 from dnspanel.fleet.nodes import node_keys
-from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.fleet.nodes.authority import client_of, client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.push.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
 from dnspanel.fleet.push.outcome import Refusal, outcome_of
@@ -198,4 +198,4 @@ def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: dat
 
 def _client(node: Node) -> node_client.NodeClient:
     context = client_ssl_context(ensure_authority(now=timezone.now()))
-    return node_client.NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
+    return client_of(node, context)
