@@ -397,7 +397,7 @@ def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]])
     """Render rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     display = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
-    if settings.COUNT_QUERIES and (counting := counting_now()):
-        display = with_uses(zone, display, counting)
+    if settings.COUNT_QUERIES:
+        display = with_uses(zone, display, counting_now())
     display = with_blocking(request, zone, with_expiries(zone, display))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -41,10 +41,8 @@ class Counting:
         return max(self.first_day, timezone.now().date() - timedelta(days=MOST_DAYS))
 
 
-def counting_now() -> Counting | None:
-    """Return since when the counts are complete, or None if counting is off. Needs two queries if it is on."""
-    if not settings.COUNT_QUERIES:
-        return None
+def counting_now() -> Counting:
+    """Return since when the counts are complete, in two queries. Only call this if settings.COUNT_QUERIES is True."""
     now = timezone.now()
     last = CountingNode.objects.filter(has_left=False).order_by("until").first()
     if last is None:
@@ -70,9 +68,9 @@ def refuse_unless_counted(search: Search) -> None:
     for term in search.terms:
         if term.filter is not Filter.QUERIED or not isinstance(term.meaning, Since):
             continue
-        if (counting := counting_now()) is None:
+        if not settings.COUNT_QUERIES:
             message = gettext("{typed} finds nothing because queries aren’t counted.").format(typed=term.typed)
-        elif counting.problem:
+        elif (counting := counting_now()).problem:
             message = gettext("{typed} can’t be used because not all nodes count queries ({problem}).").format(
                 typed=term.typed, problem=counting.problem
             )

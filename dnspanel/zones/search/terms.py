@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from dnspanel.texts import gettext, spoken
@@ -118,7 +118,7 @@ class Term:
     """One word of a search: its filter, its parsed meaning, whether it is negated, and the word as typed.
 
     `meaning` is usually a string. For a WORD, it can be an address or a network. For TYPE, it is a set of type numbers.
-    For TTL, it is a Span. For SERIAL, it is a Span or the first digits, and for CHANGED and ASKED a Since.
+    For TTL, it is a Span. For SERIAL, it is a Span or the first digits, and for CHANGED and QUERIED a Since.
     """
 
     filter: Filter
@@ -407,11 +407,7 @@ def _within(span: Span, most: int) -> Span:
     return Span(low, high)
 
 
-def _since(kind: Filter) -> Callable[[str], Since]:
-    return lambda text: _parse_since(text, kind)
-
-
-def _parse_since(text: str, kind: Filter) -> Since:
+def _parse_since(text: str, *, kind: Filter) -> Since:
     match = _COMPARED.fullmatch(text)
     assert match is not None
     sign, moment = match[1], match[2]
@@ -443,8 +439,8 @@ _READERS: dict[Filter, Callable[[str], Meaning]] = {
     Filter.TYPE: _types,
     Filter.TTL: _ttl,
     Filter.SERIAL: _serial,
-    Filter.CHANGED: _since(Filter.CHANGED),
-    Filter.QUERIED: _since(Filter.QUERIED),
+    Filter.CHANGED: partial(_parse_since, kind=Filter.CHANGED),
+    Filter.QUERIED: partial(_parse_since, kind=Filter.QUERIED),
     Filter.DNSSEC: _choice(Filter.DNSSEC),
     Filter.SYNC: _choice(Filter.SYNC),
 }
