@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 
-from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.fleet.dnssec.resolver import resolver_of_settings
 from dnspanel.fleet.lookups.spf_lookups import SpfLook, follow_spf
-from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
+from dnspanel.fleet.lookups.tls_certificate import NoCertificate
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
@@ -21,6 +20,7 @@ from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import default_ttl, violations_of
+from dnspanel.web.editor.typed.typed_helpers import fetch_certificate
 from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, say_done
@@ -36,7 +36,6 @@ from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
-from dnspanel.zones.typed.computed import read_certificate
 from dnspanel.zones.typed.fields import LONGEST_FIELD
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
@@ -218,19 +217,14 @@ def _follow_spf_record(building: Building, zone: Zone) -> Building:
 def _check_certificate(building: Building, zone: Zone) -> Building:
     """Fetch the certificate of the typed server (default: port 443 of the record's name), and judge its issuer.
 
-    The panel connects outside any transaction, and only to addresses that it is allowed to use.
+    The name must be valid. Call this outside any transaction.
     """
     host, _, port = building.server.partition(":")
     try:
-        with turn():
-            found = certificate_of(
-                host or read_owner(building.name, zone.name),
-                int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 443,
-                networks=settings.SOURCE_NETWORKS,
-            )
-        return replace(building, verdict=judge_issuer(read_certificate(found), building.values))
+        certificate = fetch_certificate(host or read_owner(building.name, zone.name), port or "443")
     except (NoCertificate, Busy, BadFields) as exc:
         return replace(building, message=str(exc))
+    return replace(building, verdict=judge_issuer(certificate, building.values))
 
 
 def _owner(typed: str, zone: Zone) -> str | BadFields:

@@ -153,6 +153,15 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
     host, port = helper.typed_host.strip() or helper.host, helper.typed_port.strip() or helper.port
     if not host:
         raise BadFields({"": gettext("Enter a server name.")})
+    return fetch_certificate(host, port)
+
+
+def fetch_certificate(host: str, port: str) -> x509.Certificate:
+    """Return the certificate that a server shows at this port. Call this outside any transaction.
+
+    Raise BadFields for a wrong port or certificate, Busy if too many lookups run, and NoCertificate if the server sends
+    none or the panel isn't allowed to use its address.
+    """
     if not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise BadFields({"": gettext("The port must be a number from 1 to 65535.")})
     with turn():

@@ -195,6 +195,23 @@ def test_the_certificate_of_a_private_server_needs_the_operator_s_permission(cli
     assert "PANEL_SOURCE_NETWORKS" in building.message
 
 
+@pytest.mark.parametrize(
+    ("name", "server_text", "reason"),
+    [
+        ("a..b", "", "the name has an empty label"),
+        ("www.example.test", "", "has no trailing dot"),
+        ("@", "127.0.0.1:web", "The port must be a number from 1 to 65535."),
+    ],
+)
+def test_a_wrong_name_or_port_is_named_before_a_certificate_is_fetched(
+    client: Client, name: str, server_text: str, reason: str
+) -> None:
+    sent = {"name": name, "b-issue": "digicert.com", "act": "certificate", "server": server_text}
+    response = client.post(f"{BUILDER}caa/", sent)
+    assert building_of(response).verdict is None
+    assert reason in response.content.decode()
+
+
 def certificate(issuer: str, *names: str) -> x509.Certificate:
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, issuer)])
