@@ -23,8 +23,8 @@ from tests.run_results import runs_everything
 
 STACK, FAULTS, MACHINES, ORACLE, SOURCE = "stack", "faults", "machines", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
-# Files in other folders that use the stack, or the folder of package builds and the network of machines, of which there
-# is only one, or the syntax trees of all modules, which one process parses only once.
+# Files in other folders that use the stack, the syntax trees of all modules (a process parses them only once), or the
+# folder of package builds and the network of machines (there is only one of each).
 JOINED = {
     **{
         f"tests/deploy/test_{name}.py": MACHINES for name in ("agent_upgrade", "package_upgrade", "packages", "release")

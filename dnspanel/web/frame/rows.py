@@ -297,8 +297,8 @@ class DisplayRow(PatternRow):
             return self.last_queried
         age = spoken_age((timezone.now() - last.at).total_seconds())
         said = gettext("{at} by {author}").format(at=age, author=last.author) if last.author else age
-        told = joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
-        return joined(" · ", filter(None, (told, self.last_queried)))
+        change = joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
+        return joined(" · ", filter(None, (change, self.last_queried)))
 
     @property
     def use(self) -> SafeString:

@@ -10,7 +10,7 @@ from dnspanel.zones.models import CountingNode
 from replication.wire.protocol import QueryReport
 
 KEPT_DAYS = 100
-# A longer gap, or time with lost questions, begins the complete time of a node anew. Shorter ones are summed up.
+# After a longer gap, or time with lost questions, a node is complete only from then on. Shorter ones are added up.
 LONGEST_GAP = timedelta(minutes=15)
 _ROWS_OF_A_STEP = 20_000
 
