@@ -101,7 +101,7 @@ COMMANDS = Path("dnspanel/cli")
 MOST_MODULES = 30  # of a folder, without its `__init__`
 MODULE_LINES = 500
 # Of the whole source. The number only goes down: delete duplicates before you add a feature. Target: 160,000.
-SOURCE_LINES = 189_658
+SOURCE_LINES = 189_630
 # Has one module for each family of URLs, named after it.
 LARGE_FOLDERS = {"dnspanel/api/v2/resources"}
 
